@@ -44,6 +44,12 @@ def test_collect_goes_on_where_it_stopped(tmp_path):
     close(shuffled, values[np.random.default_rng(0).permutation(24)])
     with pytest.raises(ValueError, match=r"was written with \{'dtype': None\}"):
         hooks.collect(NET, places, batches(1), to=tmp_path, dtype="bfloat16")
+    for fewer in (batches(3), [TOKENS], []):
+        with pytest.raises(
+            ValueError, match=r"the number of batches should be at least 4, as many as '.*' holds, .*, but got [310]\."
+        ):
+            hooks.collect(NET, places, fewer, to=tmp_path)
+    assert len(hooks.Shards(tmp_path)) == 24
     with pytest.raises(IndexError, match="There are 24 rows, but asked for is 24"):
         shards[24]
 
@@ -264,5 +270,5 @@ def test_linear_probes_of_features_far_from_zero_and_of_other_sizes(mean, low, h
     probe = hooks.linear_probe([(wide, y)], ridge=0)
     np.testing.assert_allclose(probe.kernel[0], probe.kernel[-2], rtol=1e-3)
     assert not np.asarray(probe.kernel[-1]).any() and np.abs(np.asarray(probe(wide)) - y).max() < 0.01
-    with pytest.raises(ValueError, match=r"a batch should be \(rows, 16\) and \(rows, targets\), but got"):
+    with pytest.raises(ValueError, match=r"a batch should be \(rows, 16\) and \(rows, 3\), but got"):
         hooks.linear_probe([(x, y), (x[:, :3], y)])

@@ -40,8 +40,8 @@ def collect(
 ) -> Shards:
     """Run a model on batches, and write the values of some places to files.
 
-    A folder that holds some of the batches is gone on with: as many batches are skipped as it has, so `batches` must come in the same order.
-    Each shard is written under another name first, so that a run that was stopped leaves no half shard.
+    A folder that holds some of the batches is gone on with: as many batches are skipped as it has, so `batches` must come in the same order, and be at
+    least as many. Each shard is written under another name first, so that a run that was stopped leaves no half shard.
 
     Args:
         model: an nnx module, or another model or function, as for `capture`.
@@ -58,7 +58,8 @@ def collect(
         The `Shards` in the folder.
 
     Raises:
-        ValueError: no place is selected, places have other numbers of rows, or the folder has other places or another dtype.
+        ValueError: no place is selected, places have other numbers of rows, the folder has other places or another dtype, or it holds more
+            batches than there are.
 
     Example:
         >>> import tempfile
@@ -96,7 +97,10 @@ def collect(
                 f"For 'collect', the folder {str(folder)!r} was written with {other}: take another one, or the same arguments."
             )
         run = compile(model, asked["places"], stop_after=stop_after)
-        todo = itertools.islice(batches, index["batches"], None)
+        todo = iter(batches)
+        skipped = sum(1 for _ in itertools.islice(todo, index["batches"]))
+        held = f"be at least {index['batches']}, as many as {str(folder)!r} holds, which hooks.Shards reads"
+        check_value(skipped, skipped == index["batches"], held, "the number of batches", "collect")
         with _bar(progress, index["batches"], batches) as advance:
             while group := list(itertools.islice(todo, per_shard)):
                 each = []

@@ -14,17 +14,28 @@ __all__ = [
 
 class _Loss(Layer):
     def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return self._function(input, target, *[getattr(self, key) for key in self._settings])
+        return self._function(input, target, *self._values())
 
 
-class BCELoss(Layer):
+class _Reduced(_Loss):
+    reduction: str = "mean"
+
+
+# fmt: off
+class L1Loss(_Reduced, of=F.l1_loss): """The absolute error."""
+class MSELoss(_Reduced, of=F.mse_loss): """The squared error."""
+class SoftMarginLoss(_Reduced, of=F.soft_margin_loss): """log(1 + exp(-y * x))."""
+# fmt: on
+
+
+class BCELoss(Layer, of=F.binary_cross_entropy):
     """The cross entropy of probabilities and targets."""
 
     weight: Tensor | None = None
     reduction: str = "mean"
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return F.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+        return self._function(logits, labels, *self._values())
 
 
 class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
@@ -54,23 +65,10 @@ class CrossEntropyLoss(_Loss, of=F.cross_entropy):
     label_smoothing: float = 0.0
 
 
-class KLDivLoss(_Loss, of=F.kl_div):
+class KLDivLoss(_Reduced, of=F.kl_div):
     """The Kullback-Leibler divergence of a target from log probabilities."""
 
-    reduction: str = "mean"
     log_target: bool = False
-
-
-class L1Loss(_Loss, of=F.l1_loss):
-    """The absolute error."""
-
-    reduction: str = "mean"
-
-
-class MSELoss(_Loss, of=F.mse_loss):
-    """The squared error."""
-
-    reduction: str = "mean"
 
 
 class NLLLoss(_Loss, of=F.nll_loss):
@@ -81,14 +79,7 @@ class NLLLoss(_Loss, of=F.nll_loss):
     reduction: str = "mean"
 
 
-class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
+class SmoothL1Loss(_Reduced, of=F.smooth_l1_loss):
     """A squared error near 0, an absolute one elsewhere."""
 
-    reduction: str = "mean"
     beta: float = 1.0
-
-
-class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
-    """log(1 + exp(-y * x))."""
-
-    reduction: str = "mean"

@@ -73,30 +73,22 @@ class _AvgPool(Layer):
     divisor_override: int | None = None
 
 
-class AvgPool2d(_AvgPool, of=F.avg_pool2d):
-    """The mean of each window."""
+class _AdaptiveAvgPool(Layer):
+    output_size: int | tuple[int, ...]
 
 
-class AvgPool3d(_AvgPool, of=F.avg_pool3d):
-    """The mean of each window."""
+# fmt: off
+class AvgPool2d(_AvgPool, of=F.avg_pool2d): """The mean of each window."""
+class AvgPool3d(_AvgPool, of=F.avg_pool3d): """The mean of each window."""
+class AdaptiveAvgPool2d(_AdaptiveAvgPool, of=F.adaptive_avg_pool2d): """Means of a given number of windows."""
+class AdaptiveAvgPool3d(_AdaptiveAvgPool, of=F.adaptive_avg_pool3d): """Means of a given number of windows."""
+# fmt: on
 
 
 class AdaptiveAvgPool1d(Layer, of=F.adaptive_avg_pool1d):
     """Means of a given number of windows."""
 
     output_size: int
-
-
-class AdaptiveAvgPool2d(Layer, of=F.adaptive_avg_pool2d):
-    """Means of a given number of windows."""
-
-    output_size: int | tuple[int, ...]
-
-
-class AdaptiveAvgPool3d(Layer, of=F.adaptive_avg_pool3d):
-    """Means of a given number of windows."""
-
-    output_size: int | tuple[int, ...]
 
 
 class AdaptiveMaxPool1d(Layer, of=F.adaptive_max_pool1d):
@@ -133,7 +125,7 @@ class UpsamplingBilinear2d(Layer):
         return F.interpolate(x, self.size, self.scale_factor, "bilinear", True)
 
 
-class MaxPool2d(Layer):
+class MaxPool2d(OfX, of=F.max_pool2d):
     """The largest value of each window."""
 
     kernel_size: Axes
@@ -142,9 +134,6 @@ class MaxPool2d(Layer):
     dilation: Axes = 1
     return_indices: bool = False
     ceil_mode: bool = False
-
-    def construct(self, x: Tensor) -> Tensor:
-        return F.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
 
 class MaxUnpool2d(Layer):
@@ -171,55 +160,21 @@ class _Pad(OfX):
     padding: Axes
 
 
-class ConstantPad1d(_Pad, of=_around(1, "constant")):
-    """A value added around the last 1 axes."""
-
+class _ConstantPad(_Pad):
     value: float
 
 
-class ZeroPad1d(_Pad, of=_around(1, "constant")):
-    """Zeros added around the last 1 axes."""
-
-
-class ReflectionPad1d(_Pad, of=_around(1, "reflect")):
-    """The Tensor mirrored, without its edge, added around the last 1 axes."""
-
-
-class ReplicationPad1d(_Pad, of=_around(1, "replicate")):
-    """The Tensor's edges added around the last 1 axes."""
-
-
-class ConstantPad2d(_Pad, of=_around(2, "constant")):
-    """A value added around the last 2 axes."""
-
-    value: float
-
-
-class ZeroPad2d(_Pad, of=_around(2, "constant")):
-    """Zeros added around the last 2 axes."""
-
-
-class ReflectionPad2d(_Pad, of=_around(2, "reflect")):
-    """The Tensor mirrored, without its edge, added around the last 2 axes."""
-
-
-class ReplicationPad2d(_Pad, of=_around(2, "replicate")):
-    """The Tensor's edges added around the last 2 axes."""
-
-
-class ConstantPad3d(_Pad, of=_around(3, "constant")):
-    """A value added around the last 3 axes."""
-
-    value: float
-
-
-class ZeroPad3d(_Pad, of=_around(3, "constant")):
-    """Zeros added around the last 3 axes."""
-
-
-class ReflectionPad3d(_Pad, of=_around(3, "reflect")):
-    """The Tensor mirrored, without its edge, added around the last 3 axes."""
-
-
-class ReplicationPad3d(_Pad, of=_around(3, "replicate")):
-    """The Tensor's edges added around the last 3 axes."""
+# fmt: off
+class ConstantPad1d(_ConstantPad, of=_around(1, "constant")): """A value added around the last 1 axes."""
+class ConstantPad2d(_ConstantPad, of=_around(2, "constant")): """A value added around the last 2 axes."""
+class ConstantPad3d(_ConstantPad, of=_around(3, "constant")): """A value added around the last 3 axes."""
+class ZeroPad1d(_Pad, of=_around(1, "constant")): """Zeros added around the last 1 axes."""
+class ZeroPad2d(_Pad, of=_around(2, "constant")): """Zeros added around the last 2 axes."""
+class ZeroPad3d(_Pad, of=_around(3, "constant")): """Zeros added around the last 3 axes."""
+class ReflectionPad1d(_Pad, of=_around(1, "reflect")): """The Tensor mirrored, without its edge, added around the last 1 axes."""
+class ReflectionPad2d(_Pad, of=_around(2, "reflect")): """The Tensor mirrored, without its edge, added around the last 2 axes."""
+class ReflectionPad3d(_Pad, of=_around(3, "reflect")): """The Tensor mirrored, without its edge, added around the last 3 axes."""
+class ReplicationPad1d(_Pad, of=_around(1, "replicate")): """The Tensor's edges added around the last 1 axes."""
+class ReplicationPad2d(_Pad, of=_around(2, "replicate")): """The Tensor's edges added around the last 2 axes."""
+class ReplicationPad3d(_Pad, of=_around(3, "replicate")): """The Tensor's edges added around the last 3 axes."""
+# fmt: on

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_value
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints
@@ -156,30 +156,15 @@ class MaxPool3d(_MaxPool):
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
 
 
-class MaxPool2dExt(Cell):
+class MaxPool2dExt(Layer, of=ops.max_pool2d):
     """The largest value of each window of an input (N, C, H, W), with the arguments of `ops.max_pool2d`."""
 
-    def __init__(
-        self,
-        kernel_size: int | tuple[int, ...] = 1,
-        stride: int | tuple[int, ...] | None = None,
-        padding: int | tuple[int, ...] = 0,
-        dilation: int | tuple[int, ...] = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ):
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def construct(self, input: Tensor) -> Any:
-        return ops.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
-        )
+    kernel_size: int | tuple[int, ...] = 1
+    stride: int | tuple[int, ...] | None = None
+    padding: int | tuple[int, ...] = 0
+    dilation: int | tuple[int, ...] = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
 
 
 class _AvgPool(_Pool):
@@ -325,16 +310,14 @@ class AvgPool3dExt(_AvgPoolExt):
     axes = 3
 
 
-class _LPPool(Cell):
-    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: Any = False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
+class _LPPool(OfX):
+    norm_type: Any
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: Any = False
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, of=ops.lp_pool1d):
     """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
 
     Args:
@@ -345,12 +328,6 @@ class LPPool1d(_LPPool):
         [[[5.]]]
     """
 
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, of=ops.lp_pool2d):
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `LPPool1d`."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

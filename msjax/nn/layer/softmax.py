@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msjax.common.tensor import Tensor
-from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_rank
 from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX
 from msjax.ops.function.nn_func import softmaxes
 
 __all__ = ["LogSoftmax", "LogSoftmaxExt", "Softmax", "Softmax2d", "Softmin"]
 
 
-class Softmax(Cell):
+class Softmax(Layer, of=softmaxes.softmax):
     """exp(x) / sum(exp(x)) along an axis.
 
     Args:
@@ -28,14 +26,11 @@ class Softmax(Cell):
         [0.5 0.5]
     """
 
-    def __init__(self, axis: Axes = -1):
-        super().__init__()
-        fits = not isinstance(axis, bool) and isinstance(axis, (int, tuple, list))
-        check_kind(axis, fits, "be an int or a tuple", "axis", "Softmax")
-        self.axis = axis
+    axis: Axes = -1
 
-    def construct(self, input: Tensor) -> Tensor:
-        return softmaxes.softmax(input, self.axis)
+    def _check_settings(self) -> None:
+        fits = not isinstance(self.axis, bool) and isinstance(self.axis, (int, tuple, list))
+        check_kind(self.axis, fits, "be an int or a tuple", "axis", "Softmax")
 
 
 class Softmax2d(Cell):
@@ -46,45 +41,30 @@ class Softmax2d(Cell):
         return softmaxes.softmax(x, -3)
 
 
-class _AlongAxis(Cell):
-    """The operator `function` along an axis."""
-
-    function: Callable[..., Tensor]
-
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return type(self).function(x, self.axis)
-
-
-class Softmin(_AlongAxis):
+class Softmin(OfX, of=softmaxes.softmin):
     """exp(-x) / sum(exp(-x)) along an axis.
 
     Args:
         axis (int): the axis. Default: -1.
     """
 
-    function = staticmethod(softmaxes.softmin)
+    axis: int = -1
 
 
-class LogSoftmax(_AlongAxis):
+class LogSoftmax(OfX, of=softmaxes.log_softmax):
     """log(softmax(x)) along an axis; the argument is that of `Softmin`."""
 
-    function = staticmethod(softmaxes.log_softmax)
+    axis: int = -1
 
 
-class LogSoftmaxExt(Cell):
+class LogSoftmaxExt(OfX):
     """log(softmax(x)) along an axis.
 
     Args:
         dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
     """
 
-    def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
+    dim: int | None = None
 
     def construct(self, x: Tensor) -> Tensor:
         dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1

@@ -14,7 +14,7 @@ from msjax.core.base.checks import check_bool, check_float, check_kind, check_on
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax
-from msjax.nn.loss.loss import LossBase, _check_weight
+from msjax.nn.loss.loss import LossBase, LossLayer, check_weight
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, reduction
 from msjax.ops.function.nn_func import classification, ctc, losses as ops
@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class SoftmaxCrossEntropyWithLogits(LossBase):
+class SoftmaxCrossEntropyWithLogits(LossLayer, of=classification.softmax_cross_entropy, sparse=check_bool):
     """Cross entropy of softmax(logits) with the labels.
 
     Args:
@@ -53,15 +53,11 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         0.6931472
     """
 
-    def __init__(self, sparse: bool = False, reduction: str = "none"):
-        super().__init__(reduction)
-        self.sparse: bool = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
+    sparse: bool = False
+    reduction: str = "none"
 
 
-class CrossEntropyLoss(LossBase):
+class CrossEntropyLoss(LossLayer, of=classification.cross_entropy, weight=check_weight):
     """Cross entropy of softmax(logits) with class numbers or probabilities.
 
     Args:
@@ -82,75 +78,33 @@ class CrossEntropyLoss(LossBase):
         0.6931472
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
-    ):
-        super().__init__(reduction)
-        self.weight: Tensor | None = _check_weight(weight, "CrossEntropyLoss")
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
 
 
-class NLLLoss(LossBase):
-    """The negative of logits, logarithms of probabilities, at the classes of the labels.
-
-    Args:
-        weight (Tensor, optional): of shape (C,), the weight of each class.
-        ignore_index (int): a class number that doesn't count. Default: -100.
-        reduction (str): "mean" (the default, weighted), "sum" or "none".
-    """
-
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight: Tensor | None = _check_weight(weight, "NLLLoss")
-        self.ignore_index = ignore_index
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+class NLLLoss(LossLayer, of=classification.nll_loss, weight=check_weight):
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
 
 
-class BCELoss(LossBase):
-    """Binary cross entropy of probabilities.
-
-    Args:
-        weight (Tensor, optional): of a shape that can be broadcast.
-        reduction (str): "mean" (the default), "sum" or "none".
-
-    Inputs:
-        - **logits** (Tensor) - probabilities in [0, 1].
-        - **labels** (Tensor) - of the same shape.
-    """
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight = weight
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+class BCELoss(LossLayer, of=classification.binary_cross_entropy):
+    weight: Tensor | None = None
+    reduction: str = "mean"
 
 
-class BCEWithLogitsLoss(LossBase):
-    """Binary cross entropy of sigmoid(input).
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-        weight (Tensor, optional): of a shape that can be broadcast.
-        pos_weight (Tensor, optional): the weight of targets 1.
-    """
-
-    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
-        super().__init__(reduction)
-        self.weight = weight
-        self.pos_weight = pos_weight
+class BCEWithLogitsLoss(LossLayer, of=classification.binary_cross_entropy_with_logits):
+    reduction: str = "mean"
+    weight: Tensor | None = None
+    pos_weight: Tensor | None = None
 
     def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+        return super().construct(input, target)
 
 
-class MultiMarginLoss(LossBase):
+class MultiMarginLoss(LossLayer):
     """The mean over the other classes of max(0, margin - own + other) ** p; see `ops.multi_margin_loss`.
 
     Args:
@@ -160,29 +114,35 @@ class MultiMarginLoss(LossBase):
         weight (Tensor, optional): of shape (C,), the weight of each target.
     """
 
-    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
-        super().__init__(reduction)
-        self.p: Any = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
-        self.margin: Any = check_type(margin, float, "margin", "MultiMarginLoss")
-        self.weight = weight
+    p: int = 1
+    margin: float = 1.0
+    reduction: str = "mean"
+    weight: Tensor | None = None
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_one_of(self.p, (1, 2), "p", "MultiMarginLoss")
+        check_type(self.margin, float, "margin", "MultiMarginLoss")
 
     def construct(self, x: TensorLike, target: TensorLike, weight: Tensor | None = None) -> Tensor:
         weight = self.weight if weight is None else weight
         return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
-class MultilabelMarginLoss(LossBase):
+class MultilabelMarginLoss(LossLayer):
     """Margins between a sample's targets and its other classes; see `ops.multilabel_margin_loss`.
 
     Args:
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
+    reduction: str = "mean"
+
     def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_margin_loss(x, target, self.reduction)
 
 
-class MultiLabelSoftMarginLoss(LossBase):
+class MultiLabelSoftMarginLoss(LossLayer):
     """The mean over the classes of the binary cross entropy of sigmoid(x).
 
     Args:
@@ -190,15 +150,14 @@ class MultiLabelSoftMarginLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight = weight
+    weight: Tensor | None = None
+    reduction: str = "mean"
 
     def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
-class CTCLoss(LossBase):
+class CTCLoss(LossLayer):
     """The loss of connectionist temporal classification; see `ops.ctc_loss`.
 
     Args:
@@ -212,10 +171,9 @@ class CTCLoss(LossBase):
         - **input_lengths**, **target_lengths** (Tensor or tuple) - of shape (N,).
     """
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
-        super().__init__(reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
 
     def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
         return ctc.ctc_loss(
@@ -254,7 +212,7 @@ class FocalLoss(LossBase):
 
     def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
         super().__init__(reduction)
-        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
+        if check_weight(weight, "weight", "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
             raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")  # pyright: ignore[reportOptionalMemberAccess]
         self.weight = weight
         self.gamma: Any = check_type(gamma, float, "gamma", "FocalLoss")
@@ -339,12 +297,5 @@ class MultiClassDiceLoss(LossBase):
         return total / classes
 
 
-class SoftMarginLoss(LossBase):
-    """log(1 + exp(-labels * logits)), where labels are 1 or -1.
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-    """
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return ops.soft_margin_loss(logits, labels, self.reduction)
+class SoftMarginLoss(LossLayer, of=ops.soft_margin_loss):
+    reduction: str = "mean"
