@@ -81,10 +81,6 @@ def _relu6(x):
     return _relu(jnp.where(x > 6, 6, x).astype(x.dtype))
 
 
-def _fast_gelu(x):
-    return x * jax.nn.sigmoid(1.702 * x)
-
-
 _sigmoid = wide_slope(jax.nn.sigmoid, lambda y: y * (1 - y))
 
 
@@ -144,7 +140,7 @@ selu: UnaryOperator = unary(
 )
 fast_gelu: UnaryOperatorOfX = unary(
     "fast_gelu",
-    _fast_gelu,
+    lambda x: x * jax.nn.sigmoid(1.702 * x),
     "x * sigmoid(1.702 * x), which is close to gelu.",
     (_X, "[-0.15420423  0.          1.9356586 ]"),
     only_floats=True,
@@ -191,11 +187,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
     return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
 
 
-def _check_alpha(input, alpha):
-    check_number(alpha, "alpha")
-
-
-@operator(numbers=("alpha",), check=_check_alpha, tensors=True)
+@operator(numbers=("alpha",), check=lambda input, alpha: check_number(alpha, "alpha"), tensors=True)
 def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
@@ -223,11 +215,7 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     return jnp.where(x <= 0, jnp.asarray(alpha, x.dtype) * jnp.expm1(jnp.where(x <= 0, x, 0)), x)
 
 
-def _check_celu(x, alpha):
-    check_value(alpha, alpha != 0, "not be 0", "alpha")
-
-
-@operator(numbers=("alpha",), check=_check_celu, tensors=True)
+@operator(numbers=("alpha",), check=lambda x, alpha: check_value(alpha, alpha != 0, "not be 0", "alpha"), tensors=True)
 def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
@@ -302,11 +290,7 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     return jnp.where(scaled > threshold, x, softplus_of(scaled) * (1 / jnp.asarray(beta, x.dtype)))
 
 
-def _check_threshold(input, thr, value):
-    check_number(thr, "thr"), check_number(value, "value")
-
-
-@operator(numbers=("thr", "value"), check=_check_threshold)
+@operator(numbers=("thr", "value"), check=lambda input, *numbers: [check_number(*pair) for pair in zip(numbers, ("thr", "value"))])
 def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -> JaxArray:
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
