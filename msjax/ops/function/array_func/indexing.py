@@ -266,6 +266,8 @@ _VIEW = Rule(read=_get, write=_set, layout=_laid)
 # What comes twice is to be written once.
 _PICKED = Rule(read=_get)
 _SETITEM = Op("setitem", _set, int_grad=(0, 1))
+
+
 @partial(Op, "setitem", int_grad=(0, 2))
 def _SET_MASKED(x, mask, value):
     wide = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
-from msjax.core.base.checks import check_number, check_one_of, check_order, check_value
+from msjax.core.base.checks import check_axis_of, check_int, check_number, check_one_of, check_order, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
@@ -19,9 +19,9 @@ from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
-    "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",
-    "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink", "softsign",
-    "tanhshrink", "threshold",
+    "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink",
+    "softsign", "tanhshrink", "threshold", "glu", "swiglu",
 ]  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     return jnp.where(scaled > threshold, x, softplus_of(scaled) * (1 / jnp.asarray(beta, x.dtype)))
 
 
-@operator(numbers=("thr", "value"), check=lambda input, *numbers: [check_number(*pair) for pair in zip(numbers, ("thr", "value"))])
+@operator(numbers=("thr", "value"), check=lambda _, *numbers: [check_number(*pair) for pair in zip(numbers, ("thr", "value"))])
 def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -> JaxArray:
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
@@ -356,3 +356,34 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
     """
     check_order(lower, upper, ("lower", "upper"), "rrelu", equal=True)
     return apply(_RRELU, (input, next_key(), float(lower), float(upper)), (lower == upper,))
+
+
+def _halves(x, axis):
+    check_axis_of(x, check_int(axis, "axis"))
+    if x.shape[axis] % 2:
+        raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
+    return jnp.split(x, 2, axis)
+
+
+@operator(name="GLU")
+def glu(x: TensorLike, axis: int = -1) -> JaxArray:
+    """The first half along `axis` times the sigmoid of the second half.
+
+    Example:
+        >>> print(ops.glu(Tensor([1.0, 2.0, 0.0, 0.0])))
+        [0.5 1. ]
+    """
+    first, second = _halves(to_float(x), axis)
+    return first * jax.nn.sigmoid(second)
+
+
+@operator(name="Swiglu")
+def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
+    """The silu of the first half along `dim` times the second half.
+
+    Example:
+        >>> print(ops.swiglu(Tensor([0.0, 1.0, 2.0, 2.0])))
+        [0.        1.4621172]
+    """
+    first, second = _halves(to_float(input), dim)
+    return jax.nn.silu(first) * second
