@@ -8,7 +8,7 @@ from msjax.core.base.checks import check_bool
 from msjax.core.base.errors import describe
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleMethod
-from msjax.dataset.checks import check_enum, check_real, check_whole
+from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
 from msjax.dataset.run import row_rng
 
 __all__ = [
@@ -116,8 +116,8 @@ class Fade(AudioTransform):
         self.fade_shape = check_enum(fade_shape, FadeShape, "fade_shape", "Fade")
 
     def _sound(self, sound):
-        if max(self.fade_in_len, self.fade_out_len) > sound.shape[-1]:
-            raise RuntimeError(f"Fade: the sound has {sound.shape[-1]} samples, fewer than are to fade.")
+        longest = max(self.fade_in_len, self.fade_out_len)
+        check_data(sound, longest <= sound.shape[-1], f"the sound should have {longest} samples, which are to fade", "Fade")
         sound = sound.copy()
         if self.fade_in_len:
             sound[..., : self.fade_in_len] *= self._curve(np.linspace(0, 1, self.fade_in_len))
@@ -185,10 +185,8 @@ class _Masking(AudioTransform):
 
     def _sound(self, sound):
         size = sound.shape[self._axis]
-        if self._longest > size:
-            raise RuntimeError(
-                f"{type(self).__name__}: a mask of {self._longest} is longer than the axis, of shape {sound.shape}."
-            )
+        fits = self._longest <= size
+        check_data(sound, fits, f"the axis should be as long as the mask, {self._longest}", type(self).__name__)
         sound = np.moveaxis(sound.copy(), self._axis, -1)
         if not self.iid_masks:
             sound[..., self.mask_start : self.mask_start + self._longest] = self.mask_value

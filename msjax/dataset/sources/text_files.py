@@ -12,7 +12,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
 from msjax.dataset import config
-from msjax.dataset.checks import check_list, check_workers
+from msjax.dataset.checks import check_data, check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.enums import Shuffle
@@ -195,11 +195,8 @@ class CSVDataset(RowsOfFiles):
             return self._given
         with open(self._files[0], encoding="utf-8", newline="") as file:
             names = next(csv.reader(file, delimiter=self._delimiter), [])
-        if not names or len(set(names)) != len(names):
-            raise RuntimeError(
-                f"CSVDataset: the first line of {self._files[0]} should name the columns, each once, but has {names}."
-            )
-        return names
+        fits = names and len(set(names)) == len(names)
+        return check_data(names, fits, f"the first line of {self._files[0]} should name the columns, each once", "CSVDataset")
 
     def _lines(self, path):
         with open(path, encoding="utf-8", newline="") as file:

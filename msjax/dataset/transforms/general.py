@@ -184,10 +184,8 @@ class Concatenate(Transform):
 
     def _apply(self, *arrays):
         parts = [part for part in (self.prepend, *arrays, self.append) if part is not None]
-        if not all(same_type(part.dtype, parts[0].dtype) for part in parts):
-            raise RuntimeError(
-                f"Concatenate: all should have the same type, but got {', '.join(str(part.dtype) for part in parts)}."
-            )
+        fits = all(same_type(part.dtype, parts[0].dtype) for part in parts)
+        check_data(parts, fits, "all should have the same type", "Concatenate")
         try:
             return np.concatenate(parts, self.axis)
         except ValueError as error:
