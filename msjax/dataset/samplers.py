@@ -197,7 +197,7 @@ class SubsetRandomSampler(SubsetSampler):
 
     Args:
         indices (int or list of int): the indices.
-        num_samples (int, optional): at most how many. Default: all.
+        num_samples (int, optional): at most how many, the first ones. Default: all.
 
     Example:
         >>> from msjax import dataset as ds

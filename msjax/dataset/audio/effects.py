@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleMethod
 from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
@@ -47,8 +46,8 @@ class Vol(AudioTransform):
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE):
         self.gain_type = check_enum(gain_type, GainType, "gain_type", "Vol")
         self.gain = check_real(gain, "gain", "Vol")
-        if (gain_type is not GainType.DB and gain < 0) or (gain_type is GainType.POWER and gain == 0):
-            raise ValueError(f"For 'Vol', 'gain' should be positive, but got {describe(gain)}.")
+        fits = gain_type is GainType.DB or gain > 0 or (gain == 0 and gain_type is not GainType.POWER)
+        check_value(gain, fits, "be positive", "gain", "Vol")
 
     def _sound(self, sound):
         gain = {"amplitude": lambda g: g, "power": np.sqrt, "db": lambda g: 10.0 ** (g / 20)}[self.gain_type.value](self.gain)

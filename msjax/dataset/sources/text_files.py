@@ -14,7 +14,6 @@ from msjax.core.base.checks import check_int, check_kind, check_str, check_value
 from msjax.dataset import config
 from msjax.dataset.checks import check_data, check_list, check_workers
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
@@ -83,7 +82,7 @@ class RowsOfFiles(Dataset):
         readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
         rows = _in_turn(readers)
         if self._shuffle == Shuffle.GLOBAL:
-            rows = buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots())
+            rows = buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size)))
         if self._shards is not None and not self._shards_are_files():
             rows = self._of_shard(rows)
         return itertools.islice(rows, self._limit)
@@ -91,7 +90,9 @@ class RowsOfFiles(Dataset):
     def _of_worker(self, files, rng):
         for path in files:
             rows = (FileRow.of(row, path) for row in self._read(path))
-            yield from buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots()) if self._shuffle == Shuffle.INFILE else rows
+            yield from (
+                buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size))) if self._shuffle == Shuffle.INFILE else rows
+            )
 
     def _of_shard(self, rows):
         total = sum(map(self._file_count, self._files))

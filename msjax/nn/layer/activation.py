@@ -1,4 +1,4 @@
-"""Activation layers."""
+"""Activation and softmax layers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_kind, check_number, check_order, check_positive_int, check_shape
+from msjax.core.base.checks import check_bool, check_kind, check_number, check_order, check_positive_int, check_rank, check_shape
+from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
 from msjax.nn.function_layer import Layer, OfInputX, OfX
-from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
-from msjax.ops.function.nn_func import activations as ops, gated
+from msjax.ops.function.nn_func import activations, activations as ops, softmaxes
 
 __all__ = [
-    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish",
-    "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softsign", "Tanh", "Tanhshrink",
-    "Threshold", "get_activation",
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold", "get_activation", "LogSoftmax", "LogSoftmaxExt", "Softmax", "Softmax2d", "Softmin",
 ]  # fmt: skip
 
 
@@ -104,7 +104,7 @@ class FastGelu(OfX, of=ops.fast_gelu):
     """A faster approximation of GELU, elementwise: x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))."""
 
 
-class GLU(OfX, of=gated.glu):
+class GLU(OfX, of=activations.glu):
     """a * sigmoid(b), where a and b are the two halves of the input along an axis.
 
     Args:
@@ -225,6 +225,65 @@ class PReLUExt(Cell):
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.prelu(input, self.weight)
+
+
+class Softmax(Layer, of=softmaxes.softmax):
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        axis (int or tuple): the axis. Default: -1.
+
+    Raises:
+        TypeError: `axis` is neither an int nor a tuple.
+
+    Example:
+        >>> print(nn.Softmax()(Tensor([0.0, 0.0])))
+        [0.5 0.5]
+    """
+
+    axis: Axes = -1
+
+    def _check_settings(self) -> None:
+        fits = not isinstance(self.axis, bool) and isinstance(self.axis, (int, tuple, list))
+        check_kind(self.axis, fits, "be an int or a tuple", "axis", "Softmax")
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        check_rank(x, (3, 4), "the input", "Softmax2d")
+        return softmaxes.softmax(x, -3)
+
+
+class Softmin(OfX, of=softmaxes.softmin):
+    """exp(-x) / sum(exp(-x)) along an axis.
+
+    Args:
+        axis (int): the axis. Default: -1.
+    """
+
+    axis: int = -1
+
+
+class LogSoftmax(OfX, of=softmaxes.log_softmax):
+    """log(softmax(x)) along an axis; the argument is that of `Softmin`."""
+
+    axis: int = -1
+
+
+class LogSoftmaxExt(OfX):
+    """log(softmax(x)) along an axis.
+
+    Args:
+        dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
+    """
+
+    dim: int | None = None
+
+    def construct(self, x: Tensor) -> Tensor:
+        dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+        return softmaxes.log_softmax(x, dim)
 
 
 ACTIVATIONS = {

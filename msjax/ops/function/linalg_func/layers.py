@@ -9,7 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.platforms import on_cpu
+from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
 
@@ -114,8 +114,7 @@ def _dense_gradient(slots, input, weight, bias):
     """The output and its gradient (see `TracedVJP`), which keeps the operands themselves and no transposed copy of the weight."""
     out = dense.op.fn(input, weight, bias)  # first, since it says what is no operand
     broadcast = bias is not None and bias.shape != out.shape[-1:]
-    # On explicit axes of a mesh, jax's own derivative knows how the gradients are sharded.
-    if weight.ndim != 2 or broadcast or any(jax.typeof(a).sharding.mesh.explicit_axes for a in (input, weight)):
+    if weight.ndim != 2 or broadcast or on_explicit_axes(input, weight):
         return None
 
     def pull(input, weight, ct):
