@@ -145,6 +145,7 @@ def test_a_script_sees_what_it_sees_under_python(write, tmp_path):
         assert here.stdout == there.stdout and here.stdout.endswith("5 5\n"), here.stderr
 
 
+@pytest.mark.long
 def test_code_from_the_command_line(tmp_path):
     code = "import sys; print(sys.argv, repr(sys.path[0]), __name__, sorted(globals())); import mindspore; 1 / 0"
     here = run("run", "-c", code, "-c", "--mode", cwd=tmp_path)
@@ -182,6 +183,7 @@ def test_a_traceback_begins_in_the_script(quickly, write, tmp_path):
     assert lines[-1] == "in cell Net.fc (Dense)"
 
 
+@pytest.mark.long
 def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
     # A process that was started in the background of a shell ignores the signal.
     text = "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\nos.kill(os.getpid(), signal.SIGINT)\n"

@@ -13,7 +13,7 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.core.base.weak import Same
 from msjax.core.door import Hook, HookTable
-from msjax.core.hooks.places import scope_of, site, with_inputs, with_outputs
+from msjax.core.hooks.places import placed, scope_of, site, with_inputs, with_outputs
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.core.models.frameworks.nnx_modules import callable_modules
 from msjax.core.models.hook_registry import HookRegistry, Registration
@@ -148,7 +148,7 @@ def _named(name, value):
     if not tensors:
         return value
     # An operator, so that it has its place on the tape where gradients pass hooks.
-    named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
+    named = from_jax(lambda *values: placed(name, values[0] if single else values))(*tensors)
     new = iter([named] if single else named)
     return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, value, is_leaf=is_tensor)
 

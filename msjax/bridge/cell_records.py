@@ -1,19 +1,22 @@
-"""What a Cell computes, for `tools.record`: by hooks in PyNative and graph mode, by captures as a pure function."""
+"""What a Cell computes, for `tools.record`: by hooks in PyNative and graph mode, by captures as a pure function; and on shapes, for `tools.summary`."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from msjax.common.dtype import from_np
 from msjax.common.tensor import Tensor, tensors_in
 from msjax.common.tensor_values import TENSORS
+from msjax.core.base.arrays import TracedValueError
 from msjax.core.models.capture import capture, sum_of_floats
 from msjax.core.models.inputs import Call
 from msjax.core.tools.model_tools import as_arrays, as_values
+from msjax.core.tools.modules import shapes_of_calls
 from msjax.core.tools.recording import Record, keep_captured
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.autograd.memory import Held
@@ -74,3 +77,26 @@ def _capture(found, net, call, gradients, total):
     if gradients and params:
         found.values("parameter_gradient", jax.grad(lambda params: total(apply(params, buffers, *args, **kwargs)[0]))(params))
     keep_captured(found, captured, {name: type(cell).__name__ for name, cell in net.cells_and_names()})
+
+
+# ---- for summary
+
+
+def weights(net: Any) -> Iterator[tuple[str, Any, bool]]:
+    """(name, Parameter, whether it is trained)."""
+    return ((name, p, p.requires_grad) for name, p in net.parameters_and_names())
+
+
+def outputs(net: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
+    """{path: for each call of a cell, ((shape, dtype), ...) of its outputs}."""
+    try:
+        state, (inputs, kwargs) = functionalize(net)[1:], as_arrays((inputs, kwargs))
+        called = shapes_of_calls(lambda state, *args, **kwargs: capture(net)(*state, *args, **kwargs), state, inputs, kwargs)
+    except (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise RuntimeError(
+            f"For 'summary', the network runs on shapes only, but it reads the values of Tensors: {str(error).splitlines()[0]}"
+        ) from error
+    return {
+        path: [tuple([(shape, str(from_np(jnp.dtype(dtype)))) for shape, dtype in call]) for call in calls]
+        for path, calls in called.items()
+    }

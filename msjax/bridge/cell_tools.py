@@ -41,14 +41,14 @@ class CellTools(ModelTools):
                 found[f"gradient of {name}"] = [function_name(hook.fn) for hook in own.gradient]
         return found
 
-    weights, outputs = _by("cell_summary", "weights"), _by("cell_summary", "outputs")
+    weights, outputs = _by("cell_records", "weights"), _by("cell_records", "outputs")
     tree_node = _by("cell_tree", "cell_node")
     record = _by("cell_records", "record_cell")
     find_nan = _by("pynative_search", "find_in_pynative_mode")
     guard = _by("cell_guard", "CellGuard")
     watch = _by("cell_watch", "CellWatch")
     replay = _by("cell_steps", "replay")
-    scopes = _by("tape_scopes", "TapeScopes")
+    scopes = _by("anomaly", "TapeScopes")
 
     def place(self, owners: Sequence[Any]) -> tuple[str | None, str] | None:
         search = self._search()

@@ -7,6 +7,7 @@ class DatasetMethods:
         batch as batch,
         bucket_batch_by_length as bucket_batch_by_length,
         concat as concat,
+        device_que as device_que,
         filter as filter,
         flat_map as flat_map,
         map as map,
@@ -21,5 +22,4 @@ class DatasetMethods:
         sync_wait as sync_wait,
         take as take,
     )
-    from msjax.dataset.operations.transfer import device_que as device_que
     from msjax.dataset.text.vocab import build_vocab as build_vocab

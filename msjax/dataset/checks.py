@@ -84,10 +84,9 @@ def check_numbers(
     values = value.tolist() if isinstance(value, np.ndarray) else value
     fits = isinstance(values, (tuple, list)) and all(is_number(v) for v in values)
     check_kind(value, fits, "be a tuple or list of numbers", name, who)
-    if n is not None and len(values) != n:
-        raise ValueError(f"For '{who}', '{name}' should hold {n} numbers, but got {describe(value)}.")
-    if not all((low is None or v >= low) and (high is None or v <= high) for v in values):
-        raise ValueError(f"For '{who}', '{name}' should hold numbers in [{low}, {high}], but got {describe(value)}.")
+    check_value(value, n is None or len(values) == n, f"hold {n} numbers", name, who)
+    fits = all((low is None or v >= low) and (high is None or v <= high) for v in values)
+    check_value(value, fits, f"hold numbers in [{low}, {high}]", name, who)
     return tuple(values)
 
 

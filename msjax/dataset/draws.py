@@ -1,80 +1,20 @@
-"""What samplers and `shuffle` draw: MindSpore's orders where a seed was set, numpy's otherwise."""
+"""What samplers and `shuffle` draw: MindSpore's orders for a seed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from msjax.common.generators.mersenne import Mersenne32, Mersenne64, MinimalStandard
 
 
-class Draws(Protocol):
-    """What one dataset, or one sampler, draws in one pass over its rows."""
-
-    def order(self, size: int) -> np.ndarray:
-        """The numbers below `size`, mixed."""
-        ...
-
-    def parts(self, ends: Sequence[int]) -> np.ndarray:
-        """The numbers below the last end in parts that end there; the parts are mixed, not what is in them."""
-        ...
-
-    def repeating(self, size: int) -> np.ndarray:
-        """As many numbers below `size`, which may repeat."""
-        ...
-
-    def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
-        """At most `count` of the items, mixed."""
-        ...
-
-    def weighted(self, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
-        """So many numbers of weights, larger ones more often."""
-        ...
-
-    def slots(self, rows: Callable[[], int] | None = None) -> Callable[[int], int]:
-        """A function that draws a number below its argument; `rows` gives how many times it is called in a whole pass."""
-        ...
-
-    def end_pass(self) -> None:
-        """To be called when a pass was gone through to its end."""
-        ...
-
-
-class NumpyDraws:
-    """Draws from a numpy generator."""
-
-    def __init__(self, generator: np.random.Generator):
-        self._generator = generator
-
-    def order(self, size: int) -> np.ndarray:
-        return self._generator.permutation(size)
-
-    def parts(self, ends: Sequence[int]) -> np.ndarray:
-        return _joined(np.arange(ends[-1]), ends, self.order(len(ends)))
-
-    def repeating(self, size: int) -> np.ndarray:
-        return self._generator.integers(size, size=size) if size else np.zeros(0, np.int64)
-
-    def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
-        return self._generator.permutation(items)[:count]
-
-    def weighted(self, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
-        return self._generator.choice(len(weights), count, replacement, weights / weights.sum())
-
-    def slots(self, rows: Callable[[], int] | None = None) -> Callable[[int], int]:
-        return lambda size: int(self._generator.integers(size))
-
-    def end_pass(self) -> None:
-        return None
-
-
-class MindSporeDraws:
-    """Draws what MindSpore draws, which is found by comparing orders; the seed is that of the whole pipeline.
+class Draws:
+    """What one dataset, or one sampler, draws in one pass over its rows.
 
     Args:
-        seed (int): the seed.
+        seed (int): the seed; the orders are those that MindSpore has for it, which are found by comparing.
         kept (dict): what this dataset or sampler keeps from pass to pass; empty at first.
     """
 
@@ -84,26 +24,31 @@ class MindSporeDraws:
         self._seed, self._kept = seed, kept
 
     def order(self, size: int) -> np.ndarray:
+        """The numbers below `size`, mixed."""
         # Each pass mixes the order of the one before, with another seed.
         order = self._order_so_far(size)
         self._generator(self._next_seed()).shuffle(order)
         return np.array(order, np.int64)
 
     def parts(self, ends: Sequence[int]) -> np.ndarray:
+        """The numbers below the last end in parts that end there; the parts are mixed, not what is in them."""
         # Each pass cuts the order of the one before where the parts end, and mixes the pieces.
         self._kept["rows"] = _joined(self._kept.get("rows", np.arange(ends[-1])), ends, self._fresh_order(len(ends)))
         return self._kept["rows"]
 
     def repeating(self, size: int) -> np.ndarray:
+        """As many numbers below `size`, which may repeat."""
         return Mersenne32(self._next_seed()).below(np.full(size, size))
 
     def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
+        """At most `count` of the items, mixed."""
         chosen = items[:count]
         order = self._order_so_far(len(chosen))
         Mersenne32(self._seed).shuffle(order)
         return chosen[order]
 
     def weighted(self, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
+        """So many numbers of weights, larger ones more often."""
         if not replacement:
             # The waiting times of events at these rates.
             with np.errstate(divide="ignore"):
@@ -116,6 +61,7 @@ class MindSporeDraws:
         return np.searchsorted(ends, Mersenne32(self._seed).doubles(count))
 
     def slots(self, rows: Callable[[], int] | None = None) -> Callable[[int], int]:
+        """A function that draws a number below its argument; `rows` gives how many times it is called in a whole pass."""
         kept = self._kept
         words = kept.setdefault("words", Mersenne64(self._seed))
         if rows is not None and "drawn" in kept:
@@ -131,6 +77,7 @@ class MindSporeDraws:
         return slot
 
     def end_pass(self) -> None:
+        """To be called when a pass was gone through to its end."""
         del self._kept["drawn"]
 
     def _fresh_order(self, size):
@@ -149,7 +96,7 @@ class MindSporeDraws:
         return self._seed + number
 
 
-class RecordDraws(MindSporeDraws):
+class RecordDraws(Draws):
     """What MindSpore draws for MindRecord files, from another generator, whose first seed is one higher.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from msjax.dataset import config
-from msjax.dataset.draws import Draws, MindSporeDraws, NumpyDraws, RecordDraws
+from msjax.dataset.draws import Draws, RecordDraws
 from msjax.dataset.pools import Pools
 
 # {the place of a dataset: what it keeps from pass to pass}
@@ -65,14 +65,14 @@ class Run(NamedTuple):
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""
         seed = config.get_seed()
         if seed == config.DEFAULT_SEED:
-            return NumpyDraws(self.rng())
+            return Draws(int(np.random.SeedSequence(self.key).generate_state(1)[0]), {})
         kept = self.kept.setdefault(self.place, {})
-        return RecordDraws(seed, kept) if self.of_records else MindSporeDraws(seed, kept)
+        return RecordDraws(seed, kept) if self.of_records else Draws(seed, kept)
 
     def shared_draws(self) -> Draws:
         """`draws` that shards in other processes have, too, even when no seed was set."""
         seed, kept = config.get_seed(), self.kept.setdefault(self.place, {})
-        return RecordDraws(seed, kept, shared=True) if self.of_records else MindSporeDraws(seed + 1, kept)
+        return RecordDraws(seed, kept, shared=True) if self.of_records else Draws(seed + 1, kept)
 
     def rng(self) -> np.random.Generator:
         """A generator for this dataset in this run."""

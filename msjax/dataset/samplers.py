@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, is_int, is_number
 from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_list
+from msjax.dataset.checks import check_data, check_list
 from msjax.dataset.run import Run
 
 __all__ = [
@@ -121,10 +121,8 @@ class SequentialSampler(BuiltinSampler):
         self.start_index: int = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler")
 
     def _positions(self, size, run, labels):
-        if not 0 <= self.start_index <= size:
-            raise RuntimeError(
-                f"SequentialSampler: 'start_index' should be in [0, {size}], where {size} is the number of rows, but got {self.start_index}."
-            )
+        should = f"'start_index' should be in [0, {size}], where {size} is the number of rows"
+        check_data(self.start_index, 0 <= self.start_index <= size, should, "SequentialSampler")
         return self._cut(np.arange(self.start_index, size))
 
 
@@ -190,8 +188,7 @@ class SubsetSampler(BuiltinSampler):
         return self._cut(self._checked())
 
     def _checked(self):
-        if not self.indices:
-            raise RuntimeError(f"{type(self).__name__}: 'indices' should not be empty.")
+        check_data(self.indices, self.indices, "'indices' should not be empty", type(self).__name__)
         return np.array(self.indices, np.int64)
 
 
@@ -200,7 +197,7 @@ class SubsetRandomSampler(SubsetSampler):
 
     Args:
         indices (int or list of int): the indices.
-        num_samples (int, optional): at most how many. Default: all.
+        num_samples (int, optional): at most how many, the first ones. Default: all.
 
     Example:
         >>> from msjax import dataset as ds
@@ -297,11 +294,9 @@ class DistributedSampler(BuiltinSampler):
 
     def _positions(self, size, run, labels):
         shards, shard = self.num_shards, self.shard_id
-        if not 0 <= shard < shards or self.offset > shards:
-            raise RuntimeError(
-                f"DistributedSampler: 'shard_id' should be in [0, num_shards) and 'offset' at most 'num_shards', but got "
-                f"num_shards={shards}, shard_id={shard}, offset={self.offset}."
-            )
+        given = {"num_shards": shards, "shard_id": shard, "offset": self.offset}
+        should = "'shard_id' should be in [0, num_shards) and 'offset' at most 'num_shards'"
+        check_data(given, 0 <= shard < shards and self.offset <= shards, should, "DistributedSampler")
         order = run.shared_draws().order(size) if self.shuffle else np.arange(size)
         if self.offset >= 0:
             return self._cut(order[(shard - self.offset) % shards :: shards])
@@ -346,8 +341,7 @@ class PKSampler(BuiltinSampler):
         self.class_column = class_column
 
     def _positions(self, size, run, labels):
-        if self.num_val < 1:
-            raise RuntimeError(f"PKSampler: 'num_val' should be positive, but got {self.num_val}.")
+        check_data(self.num_val, self.num_val >= 1, "'num_val' should be positive", "PKSampler")
         labels = labels(self.class_column)
         rng = run.rng() if self.shuffle else None
         classes = np.unique(labels)

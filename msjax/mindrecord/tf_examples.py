@@ -7,6 +7,7 @@ protocol buffer: a map from names to lists of bytes, of float32 or of int64.
 from __future__ import annotations
 
 import gzip
+import io
 import struct
 import zlib
 from collections.abc import Iterator
@@ -14,9 +15,8 @@ from typing import IO, Any
 
 import numpy as np
 
-# The numbers of fields and of wire types in protocol buffers.
-_VARINT, _FIXED64, _SIZED, _FIXED32 = 0, 1, 2, 5
-_BYTES, _FLOATS, _INTS = 1, 2, 3
+# The numbers of the fields of a list.
+_LISTS = _BYTES, _FLOATS, _INTS = 1, 2, 3
 
 
 def _crc_table():
@@ -56,50 +56,43 @@ def records(path: str, compression: str) -> Iterator[bytes]:
 def _opened(path, compression) -> IO[bytes]:
     if compression == "GZIP":
         return gzip.open(path, "rb")
-    return _Inflated(path) if compression == "ZLIB" else open(path, "rb")
-
-
-class _Inflated:
-    """A file of one zlib stream, unpacked piece by piece."""
-
-    def __init__(self, path):
-        self._file = open(path, "rb")
-        self._stream, self._left = zlib.decompressobj(), b""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._file.close()
-
-    def read(self, size):
-        while len(self._left) < size and (piece := self._file.read(1 << 20)):
+    if compression == "ZLIB":
+        with open(path, "rb") as file:
             try:
-                self._left += self._stream.decompress(piece)
+                return io.BytesIO(zlib.decompress(file.read()))
             except zlib.error as error:
-                raise ValueError(f"{self._file.name} is no zlib stream: {error}") from error
-        read, self._left = self._left[:size], self._left[size:]
-        return read
+                raise ValueError(f"{path} is no zlib stream: {error}") from error
+    return open(path, "rb")
 
 
 def features(example: bytes) -> dict[str, Any]:
     """The lists of an Example by their names: a list of bytes, or an array of float32 or int64."""
     found = {}
-    for _, of_example in _fields(example, 1):
-        for _, entry in _fields(of_example, 1):
-            name = feature = b""
-            for number, value in _fields(entry, 1, 2):
-                name, feature = (value, feature) if number == 1 else (name, value)
-            found[name.decode()] = next((_list(kind, value) for kind, value in _fields(feature, _BYTES, _FLOATS, _INTS)), [])
+    for of_example in _parts(example):
+        for entry in _parts(of_example):
+            parts: dict[int, bytes] = {number: value for number, _, value in _wire().fields(entry)}
+            feature = [*_wire().fields(parts.get(2, b""))]
+            found[parts.get(1, b"").decode()] = next((_list(kind, value) for kind, _, value in feature if kind in _LISTS), [])
     return found
 
 
+def _wire():
+    from msjax.serialization import wire  # here, since networks come with it, which other files don't need
+
+    return wire
+
+
+def _parts(message):
+    """The values of the fields of a message whose number is 1."""
+    return (value for number, _, value in _wire().fields(message) if number == 1)
+
+
 def _list(kind, message):
-    values = [value for _, value in _fields(message, 1)]
-    if kind == _BYTES:
-        return values
-    data = b"".join(values)  # packed, in one or several fields, or one by one
-    return np.frombuffer(data, "<f4") if kind == _FLOATS else _varints(data)
+    values = [*_parts(message)]  # packed, in one or several fields, or one by one
+    if kind == _INTS:
+        single = [np.array([value], np.uint64).view(np.int64) if isinstance(value, int) else _varints(value) for value in values]
+        return np.concatenate([np.zeros(0, np.int64), *single])
+    return values if kind == _BYTES else np.frombuffer(b"".join(values), "<f4")
 
 
 def _varints(data):
@@ -113,34 +106,3 @@ def _varints(data):
     starts = np.concatenate(([0], ends[:-1] + 1))
     places = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
     return np.add.reduceat((data & 127).astype(np.uint64) << (7 * places).astype(np.uint64), starts).view(np.int64)
-
-
-def _fields(message: bytes, *numbers: int) -> Iterator[tuple[int, bytes]]:
-    """(number, bytes) of the fields of a message that have one of some numbers. Bytes of an integer are those of the varint."""
-    at, end = 0, len(message)
-    while at < end:
-        key, at = _varint(message, at)
-        number, wire, start = key >> 3, key & 7, at
-        if wire == _SIZED:
-            size, start = _varint(message, at)
-            at = start + size
-        elif wire == _VARINT:
-            at = _varint(message, at)[1]
-        elif wire in (_FIXED64, _FIXED32):
-            at += 8 if wire == _FIXED64 else 4
-        else:
-            raise ValueError(f"a field of a protocol buffer has the unknown wire type {wire}")
-        if at > end:
-            raise ValueError("a field of a protocol buffer is cut")
-        if number in numbers:
-            yield number, message[start:at]
-
-
-def _varint(message, at):
-    value = shift = 0
-    while at < len(message):
-        byte = message[at]
-        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
-        if byte < 128:
-            return value, at
-    raise ValueError("an integer is cut")

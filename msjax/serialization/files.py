@@ -10,8 +10,8 @@ from typing import Any
 from msjax.core.base.whole_files import whole_file
 
 
-class CorruptCheckpoint(Exception):
-    """A checkpoint's content is not what its format says; the text says what is wrong."""
+class CorruptCheckpoint(ValueError):
+    """The content of a checkpoint, or of another file, is not what its format says; the text says what is wrong."""
 
 
 @contextlib.contextmanager

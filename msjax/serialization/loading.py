@@ -10,7 +10,6 @@ from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.core.base.checks import check_bool, check_kind, check_str, check_type, check_value
-from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import CorruptCheckpoint, reading
 from msjax.serialization.formats import find, no_encryption
@@ -150,8 +149,8 @@ def load_param_into_net(
     for name, flag in (("strict_load", strict_load), ("remove_redundancy", remove_redundancy)):
         check_bool(flag, name, who)
     for name, value in parameter_dict.items():
-        if not isinstance(name, str) or not isinstance(value, (Parameter, str)):
-            raise TypeError(f"For '{who}', 'parameter_dict' should hold Parameters by name, but got {name!r}: {describe(value)}.")
+        fits = isinstance(name, str) and isinstance(value, (Parameter, str))
+        check_kind({name: value}, fits, "hold Parameters by name", "parameter_dict", who)
     found, missing = [], []
     for parameter in net.get_parameters():
         own = parameter_dict.get(parameter.name)

@@ -11,7 +11,7 @@ import numpy as np
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_one_of, check_options, check_str, check_type
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_options, check_str, check_type
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
@@ -107,11 +107,8 @@ def _entries(save_obj) -> dict[str, Any]:
         raise TypeError(f"For 'save_checkpoint', 'save_obj' should be a Cell, list or dict, but got {describe(save_obj)}.")
     entries = {}
     for name, value in pairs:
-        if not isinstance(name, str) or not isinstance(value, Tensor):
-            raise TypeError(
-                f"For 'save_checkpoint', 'save_obj' should give Parameters or Tensors by name, but got {describe(name)}: "
-                f"{describe(value)}."
-            )
+        fits = isinstance(name, str) and isinstance(value, Tensor)
+        check_kind((name, value), fits, "give Parameters or Tensors by name", "save_obj", "save_checkpoint")
         entries[name] = _value(value)
     return entries
 
@@ -135,11 +132,9 @@ def _appended(append_dict) -> dict[str, Any]:
     for name, value in append_dict.items():
         if isinstance(value, Iterator):
             value = next(value)
-        if not isinstance(name, str) or not isinstance(value, (bool, int, float, str, Tensor)):
-            raise TypeError(
-                "For 'save_checkpoint', 'append_dict' should hold numbers, bools, str, Parameters or Tensors by name, but got "
-                f"{describe(name)}: {describe(value)}."
-            )
+        fits = isinstance(name, str) and isinstance(value, (bool, int, float, str, Tensor))
+        should = "hold numbers, bools, str, Parameters or Tensors by name"
+        check_kind({name: value}, fits, should, "append_dict", "save_checkpoint")
         if isinstance(value, Tensor):
             entries[name] = _value(value)
         elif isinstance(value, str):

@@ -1,6 +1,6 @@
-"""The part of the protocol buffer wire format that checkpoints use.
+"""The wire format of protocol buffers, which checkpoints and TFRecord files use.
 
-A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0) or a length and bytes (kind 2).
+A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0), a length and bytes (kind 2), or 8 or 4 bytes (kinds 1 and 5).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from msjax.serialization.files import CorruptCheckpoint
 
 VARINT, BYTES = 0, 2
+_FIXED = {1: 8, 5: 4}  # kinds of fields of so many bytes
 
 
 def varint(value: int) -> bytes:
@@ -51,19 +52,19 @@ def read_varint(data: Any, at: int) -> tuple[int, int]:
 
 
 def fields(data: Any) -> Iterator[Any]:
-    """(number, kind, value) of each field of a message: an int for a varint, a memoryview for bytes."""
+    """(number, kind, value) of each field of a message: an int for a varint, else a part of the data."""
     at = 0
     while at < len(data):
         number, at = read_varint(data, at)
         number, kind = number >> 3, number & 7
         if kind == VARINT:
             value, at = read_varint(data, at)
-        elif kind == BYTES:
-            length, at = read_varint(data, at)
+        elif kind == BYTES or kind in _FIXED:
+            length, at = (_FIXED[kind], at) if kind in _FIXED else read_varint(data, at)
             if length > len(data) - at:
-                raise CorruptCheckpoint(f"a field of {length} bytes has only {len(data) - at} left")
+                raise CorruptCheckpoint(f"a field of {length} bytes has only {len(data) - at} left: it is cut")
             value = data[at : at + length]
             at += length
         else:
-            raise CorruptCheckpoint(f"field {number} is of kind {kind}, which checkpoints don't have")
+            raise CorruptCheckpoint(f"field {number} is of the unknown kind {kind}")
         yield number, kind, value

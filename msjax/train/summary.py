@@ -27,8 +27,7 @@ _FRAME = 16
 
 
 def _scalar(summary, tag, array):
-    if array.size != 1:
-        raise ValueError(f"For 'SummaryRecord.add_value', a scalar should have one element, but the shape is {array.shape}.")
+    check_value(array, array.size == 1, "have one element", "a scalar", "SummaryRecord.add_value")
     return summary.scalar(tag, float(array.reshape(())))
 
 
@@ -43,10 +42,8 @@ def _histogram(summary, tag, array):
 
 
 def _image(summary, tag, array):
-    if array.ndim != 4 or array.shape[1] not in (1, 3, 4):
-        raise ValueError(
-            f"For 'SummaryRecord.add_value', images should have shape (N, channels, H, W), but the shape is {array.shape}."
-        )
+    fits = array.ndim == 4 and array.shape[1] in (1, 3, 4)
+    check_value(array, fits, "be of shape (N, channels, H, W)", "an image", "SummaryRecord.add_value")
     first = array[0]
     if array.dtype != np.uint8:
         first = first.astype(np.float64)

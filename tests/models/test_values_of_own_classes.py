@@ -1,10 +1,14 @@
 """Places whose values are pytrees of a class that knows its shape, as named arrays are."""
 
+from collections import OrderedDict
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
+from flax import nnx, struct
+from flax.core import FrozenDict
 from jax.tree_util import register_pytree_node_class
 
 from msjax import hooks
@@ -99,6 +103,17 @@ class Two:
         return cls(*leaves)
 
 
+class Point(NamedTuple):
+    a: jax.Array
+    b: jax.Array
+
+
+@struct.dataclass
+class Struct:
+    a: jax.Array
+    b: jax.Array
+
+
 class Pair(nnx.Module):
     def __init__(self):
         self.double = Doubled()
@@ -116,3 +131,43 @@ class Doubled(nnx.Module):
 def test_a_part_of_a_module_is_put_into_a_copy():
     np.testing.assert_allclose(hooks.steer(Pair(), {"double:out[left]": jnp.ones(2)})(X), 1 - X, rtol=1e-6)
     np.testing.assert_allclose(hooks.ablate(Pair(), "double:out[right]")(X), X, rtol=1e-6)
+
+
+def test_the_elements_that_an_error_names_are_places():
+    vector = jnp.array([1.0, -1.0])
+
+    def flat(x):
+        both = hooks.site("both", Two(x, 2 * x))
+        return both.left - both.right
+
+    def nested(x):
+        both = hooks.site("both", {"pair": (x, 3 * x)})
+        return both["pair"][0] - both["pair"][1]
+
+    with pytest.raises(TypeError, match=r"name one of its elements, such as 'both:out\[0\]', 'both:out\[1\]'"):
+        hooks.steer(flat, {"both": vector})(X)
+    near = np.testing.assert_allclose
+    near(hooks.steer(flat, {"both:out[0]": vector})(X), vector - X, rtol=1e-6)
+    near(hooks.steer(flat, {"both:out[right]": vector})(X), -X - vector, rtol=1e-6)
+    near(hooks.steer(Pair(), {"double:out[1]": vector})(X), -X - 2 * vector, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"'both:out\[pair\]\[0\]', 'both:out\[pair\]\[1\]'"):
+        hooks.steer(nested, {"both": vector})(X)
+    near(hooks.ablate(nested, "both:out[pair][1]")(X), X, rtol=1e-6)
+    near(hooks.capture(nested, "both:out[pair][1]", gradients=True)(X)[1].gradients["both:out[pair][1]"], -jnp.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"no place 'both:out\[triple\]': the output of the module: dict"):
+        hooks.capture(nested, "both:out[triple]")(X)
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, FrozenDict, Point, Struct, list], ids=lambda kind: kind.__name__)
+def test_elements_are_put_back_into_containers_of_their_class(kind):
+    made = kind([X, X]) if kind is list else kind(a=X, b=X)
+    first = "0" if kind is list else "a"
+    seen = []
+
+    def model(x):
+        value = hooks.site("value", made)
+        seen.append(type(value))
+        return sum(jax.tree.leaves(value))
+
+    np.testing.assert_allclose(hooks.ablate(model, f"value:out[{first}]")(X), X)
+    assert {*seen} == {kind}

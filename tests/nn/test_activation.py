@@ -1,10 +1,12 @@
-"""Activation layers, by numbers of the real MindSpore."""
+"""Activation layers, by numbers of the real MindSpore; layers that are a function and its settings."""
+
+import inspect
 
 import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn
+from msjax import Tensor, mint, nn
 from tests.expected.recorded import cases, check, with_gradients
 
 
@@ -127,3 +129,44 @@ CALLS = [
 @pytest.mark.parametrize("case", cases("activation_layers", inputs, CALLS))
 def test_as_recorded(case):
     check(case)
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "value"),
+    [
+        (nn.ELU(), "alpha", 3.0),
+        (nn.Threshold(0.0, 1.0), "value", 7.0),
+        (mint.nn.ELU(), "alpha", 3.0),
+        (mint.nn.Hardshrink(), "lambd", 5.0),
+    ],
+)
+def test_compiled_code_sees_a_setting_change(layer, name, value):
+    x, before, compiled = Tensor([-1.0, 2.0]), getattr(layer, name), ms.jit(nn.SequentialCell(layer))
+    for setting in (before, value, before):
+        setattr(layer, name, setting)
+        assert compiled(x).tolist() == layer(x).tolist()
+
+
+def test_a_setting_is_given_by_position_or_name_and_shown_by_signatures():
+    assert nn.Threshold(0.5, value=9.0).value == 9.0
+    assert str(inspect.signature(nn.Threshold)) == "(threshold, value)"
+    assert str(inspect.signature(nn.HuberLoss)) == "(reduction='mean', delta=1.0)"
+    with pytest.raises(TypeError, match=r"For .Threshold.: missing a required argument: 'value'; it takes .threshold, value."):
+        nn.Threshold(1.0)
+    with pytest.raises(TypeError, match="For 'ELU': got an unexpected keyword argument 'beta'"):
+        nn.ELU(beta=1.0)
+
+
+def test_a_subclass_may_have_a_constructor_of_its_own():
+    class Steep(nn.ELU):
+        def __init__(self, factor):
+            super().__init__(alpha=2.0 * factor)
+
+    assert Steep(3.0)(Tensor([-1e3])).tolist() == [-6.0]
+
+
+def test_documentation_comes_from_the_function_with_the_names_of_the_layer():
+    assert nn.HuberLoss.__doc__.startswith("(logits - labels)^2 / 2 up to")
+    assert "nn.HuberLoss(reduction, delta)(logits, labels)" in nn.HuberLoss.__doc__
+    assert "delta (int or float): positive. Default: 1.0." in nn.HuberLoss.__doc__
+    assert "alpha (float): Default: 1.0." in nn.CELU.__doc__

@@ -10,7 +10,7 @@ from msjax.engine.autograd.op import apply
 from msjax.engine.autograd.residuals import TracedVJP
 from msjax.ops.function.nn_func import pooling_kernels, separate_windows
 from msjax.ops.function.nn_func.convolution_kernels import CONV
-from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN
+from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN, LAYER_NORM
 from msjax.ops.function.nn_func.pooling_kernels import AVG_POOL, MAX_POOL
 
 
@@ -33,6 +33,8 @@ CASES = {
     "rows": conv((2, 4, 5, 5), (2, 4, 3, 3), stride=2, pads=(1, 0)),
     "separate maxima": (MAX_POOL, [(2, 3, 6, 4)], ((3, 2), (3, 2), ((0, 0), (0, 0)), (1, 1))),
     "overlapping maxima": (MAX_POOL, [(2, 3, 7, 6)], ((3, 2), (2, 2), ((0, 1), (1, 0)), (1, 1))),
+    "a dense layer": (ms.ops.dense.op, [(2, 4, 3), (5, 3), (5,)], ()),
+    "layer normalization": (LAYER_NORM, [(4, 3, 5), (3, 5), (3, 5), 1e-5], (1, 1)),
     "batch normalization": (BATCH_NORM_TRAIN, [(4, 3, 2, 2), *[(3,)] * 4, 1e-5, 0.9, 0.1], ()),
 }
 

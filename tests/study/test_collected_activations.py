@@ -270,5 +270,5 @@ def test_linear_probes_of_features_far_from_zero_and_of_other_sizes(mean, low, h
     probe = hooks.linear_probe([(wide, y)], ridge=0)
     np.testing.assert_allclose(probe.kernel[0], probe.kernel[-2], rtol=1e-3)
     assert not np.asarray(probe.kernel[-1]).any() and np.abs(np.asarray(probe(wide)) - y).max() < 0.01
-    with pytest.raises(ValueError, match=r"a batch should be \(rows, 16\) and \(rows, targets\), but got"):
+    with pytest.raises(ValueError, match=r"a batch should be \(rows, 16\) and \(rows, 3\), but got"):
         hooks.linear_probe([(x, y), (x[:, :3], y)])

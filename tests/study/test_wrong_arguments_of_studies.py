@@ -101,7 +101,7 @@ WRONG = {
     ),
     "no examples": (
         lambda: hooks.integrated_gradients(jnp.sin, 1.0, metric=each),
-        "'integrated_gradients', the argument wrt=-1 should have an axis of examples, but got 1.0",
+        "'integrated_gradients', the argument wrt=-1 should have an axis of at least one example, but got 1.0",
     ),
     "value": (
         lambda: hooks.ablate(MODEL, "layers.0", value=jnp.ones(3))(X),

@@ -30,6 +30,7 @@ def _pyright(*arguments, cwd) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_an_editor_shows_the_types_in_cases():
     report = _pyright("-p", "pyrightconfig.json", cwd=HERE)
     errors = [f"{Path(d['file']).name}:{d['range']['start']['line'] + 1}: {d['message']}" for d in report["generalDiagnostics"]]
@@ -51,6 +52,7 @@ def _public_names(name) -> set:
     return {f"{name}.{n}" for n, v in own.items() if v.__module__ != "msjax.core.base.lazy"}
 
 
+@pytest.mark.long
 def test_known_types_stay_above_the_floor_and_names_are_known():
     report = _pyright("--verifytypes", "msjax", "--ignoreexternal", cwd=HERE)["typeCompleteness"]
     score = 100 * report["completenessScore"]

@@ -26,6 +26,23 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
+def is_numeric(value: Any) -> bool:
+    """True for a number that is no bool, and for an array, traced or not; one with named axes, whose shape is no tuple, is none."""
+    is_array = isinstance(getattr(value, "shape", None), tuple) and hasattr(value, "dtype")
+    return is_array or is_number(value) or isinstance(value, complex)
+
+
+def check_numeric(value: Any, name: str, who: str | None = None) -> Any:
+    """The value, if it is a number (no bool) or an array."""
+    return check_kind(value, is_numeric(value), "be a number or an array", name, who)
+
+
+def check_axis_number(value: Any, name: str, who: str | None = None) -> Any:
+    """The value, if it can be the number of an axis: an int, also one of numpy's, and no bool; ranks are not known yet."""
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return check_kind(value, fits, "be the number of an axis", name, who)
+
+
 def check_bool(value: object, name: str, who: str | None = None) -> bool:
     """The value, if it is a bool."""
     if not isinstance(value, bool):

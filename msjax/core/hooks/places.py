@@ -1,20 +1,16 @@
 """Places: named values of a traced program, which `capture` returns and edits.
 
 `site` binds a primitive that is an identity with a name. It lowers to nothing, and passes every transformation of jax; a
-function that nobody captures has none in its program. Names of places in modules are ``"blocks.0.attn"``, its inputs ``":in"``, elements
-``":out[1]"``, and operations ``"blocks.0.attn/softmax"``.
+function that nobody captures has none in its program.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
-import dataclasses
 import fnmatch
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import jax
 import jax.core
@@ -28,96 +24,7 @@ from msjax.core.base.checks import check_str
 from msjax.core.base.errors import called, describe, noting
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
-
-_PART = re.compile(r":(in|out)((?:\[[^\[\]]*\])*)(#\d+)?$")
-
-
-class OperationName(str):
-    """The name of an operation, or of a function with a jit of its own: the path of its module, "/", and its own name."""
-
-    __slots__ = ()
-
-
-class Part(NamedTuple):
-    """A part of what goes into a module, or comes out of it.
-
-    Attributes:
-        side: "in" or "out".
-        keys: numbers and names of elements, from the outermost container to the innermost.
-        text: as it stands behind the module's path.
-    """
-
-    side: str
-    keys: tuple[int | str, ...]
-    text: str
-
-    def of(self, value: Any) -> Any:
-        """The part of a value; KeyError, IndexError, AttributeError or TypeError if there is none."""
-        for key in self.keys:
-            if hasattr(value, "shape") and hasattr(value, "dtype"):
-                raise TypeError("an array is one value")
-            value = getattr(value, key) if isinstance(key, str) and not isinstance(value, dict) else value[key]
-        return value
-
-    def put(self, value: Any, new: Any) -> Any:
-        """The value with another part."""
-        return _put(value, self.keys, new)
-
-
-def _put(value, keys, new):
-    if not keys:
-        return new
-    key, *rest = keys
-    if isinstance(value, dict):
-        return {**value, key: _put(value[key], rest, new)}
-    if isinstance(key, str):
-        inner = _put(getattr(value, key), rest, new)
-        if hasattr(value, "_replace"):
-            return value._replace(**{key: inner})
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return dataclasses.replace(value, **{key: inner})
-        new = copy.copy(value)
-        object.__setattr__(new, key, inner)
-        return new
-    items = list(value)
-    items[key] = _put(items[key], rest, new)
-    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-
-
-def split_part(pattern: str) -> tuple[str, Part | None]:
-    """(the pattern of a module's path, the Part that it asks for) of a pattern of places."""
-    found = _PART.search(pattern)
-    if found is None:
-        return pattern, None
-    side, keys, _ = found.groups()
-    parsed = [key.strip("'\"") for key in re.findall(r"\[([^\[\]]*)\]", keys)]
-    numbers = tuple(int(key) if re.fullmatch(r"-?\d+", key) else key for key in parsed)
-    return pattern[: found.start()], Part(side, numbers, f":{side}{keys}")
-
-
-def matches_place(pattern: str, name: str) -> bool:
-    """Whether a pattern selects a place. Parts of modules and operations are selected only by patterns that ask for such."""
-    if isinstance(name, OperationName):
-        if "/" not in pattern:
-            return False
-        (module, _, operation), (modules, _, operations) = name.rpartition("/"), pattern.rpartition("/")
-        return fnmatch.fnmatchcase(module, modules) and (operation == operations or fnmatch.fnmatchcase(operation, operations))
-    # A name may have brackets of its own, as nnx's checkpoint names may.
-    if name == pattern:
-        return True
-    if "@" in name and "@" not in pattern:
-        return False
-    (path, part), (paths, wanted) = split_part(name), split_part(pattern)
-    if part is None and wanted is None:
-        return fnmatch.fnmatchcase(name, pattern)
-    same = part is not None and wanted is not None and name[len(path) :] == pattern[len(paths) :]
-    return same and fnmatch.fnmatchcase(path, paths)
-
-
-def asks_for_operations(pattern: str) -> bool:
-    """Whether a pattern may select single operations by their modules."""
-    return "/" in pattern and "@" not in pattern
-
+from msjax.core.hooks.place_names import Part, steps_asked
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
@@ -139,7 +46,7 @@ class Edits:
 
     def of(self, name: str) -> list[Callable[..., Any]]:
         """The edits of a place, while the function is traced."""
-        return [fn for selects, fn in self.rows if not isinstance(fn, WholeEdit) and selects(name)]
+        return [fn for selects, fn in self.rows if not is_whole(fn) and selects(name)]
 
     def of_call(self, name: str, numbered: str, traced: bool) -> list[Callable[..., Any]]:
         """The edits of one call of a place, which is "place#1" and so on if it is not the first, where the program is run.
@@ -150,7 +57,7 @@ class Edits:
         return [
             fn
             for selects, fn in self.rows
-            if (selects(numbered) if isinstance(fn, WholeEdit) else selects(name, numbered) and not (traced and selects(name)))
+            if (selects(numbered) if is_whole(fn) else selects(name, numbered) and not (traced and selects(name)))
         ]
 
 
@@ -163,6 +70,19 @@ class WholeEdit:
 
     def __call__(self, value: Any, index: Any) -> Any:
         return self.fn(value, index)
+
+
+class StepEdit(WholeEdit):
+    """An edit whose pattern may ask for one step of a place in loops; it is whole if its function is a WholeEdit."""
+
+    def __init__(self, fn: Callable[..., Any], pattern: str):
+        super().__init__(fn)
+        self.pattern, self.__qualname__ = pattern, getattr(fn, "__qualname__", repr(fn))
+
+
+def is_whole(fn: Callable[..., Any]) -> bool:
+    """Whether an edit is a WholeEdit, or that of a step."""
+    return is_whole(fn.fn) if isinstance(fn, StepEdit) else isinstance(fn, WholeEdit)
 
 
 class Tracing:
@@ -225,7 +145,7 @@ def module_call(
         args, kwargs = with_inputs(path, args, kwargs)
         out = with_outputs(path, function(*args, **kwargs))
         # Within the scope, which tells it from a value that the user's code has named so.
-        return site(path, out) if named else out
+        return placed(path, out) if named else out
 
 
 def scope_of(path: str) -> Any:
@@ -239,7 +159,7 @@ def with_inputs(
     """The arguments of a module, of which those parts have become places that the capture under way asks for.
 
     Args:
-        name (callable, optional): names a value, as `site` does.
+        name (callable, optional): names a value, as `placed` does.
     """
     for part, named in [] if STATE.capture is None else STATE.capture.parts_of(path, "in"):
         if part.keys and isinstance(part.keys[0], str):
@@ -248,7 +168,7 @@ def with_inputs(
             args = _with_part(path, part, named, args, name)
         else:
             one = len(args) == 1
-            new = (name or site)(f"{path}{part.text}", args[0] if one else args)
+            new = (name or placed)(f"{path}{part.text}", args[0] if one else args)
             args = (new,) if one else tuple(new)
     return args, kwargs
 
@@ -270,7 +190,7 @@ def _with_part(path, part, named, value, name):
         raise ValueError(
             f"For '{called('capture')}', there is no place {path + part.text!r}: the {what} of the module: {describe(value)}."
         ) from error
-    return part.put(value, (name or site)(f"{path}{part.text}", inner))
+    return part.put(value, (name or placed)(f"{path}{part.text}", inner))
 
 
 def is_tracing() -> bool:
@@ -286,7 +206,7 @@ def site(name: str, value: _T) -> _T:
 
     Args:
         name (str): the name.
-        value: an array, or a pytree of arrays.
+        value: an array, or a pytree of arrays, whose elements are places, too: "name:out[0]", "name:out[logits]".
 
     Returns:
         The value; go on with it, so that an edit of the place takes effect.
@@ -300,10 +220,17 @@ def site(name: str, value: _T) -> _T:
         >>> print(out, found.activations["square"], found.gradients["square"])
         5.0 [1. 4.] [1. 1.]
     """
+    if STATE.capture is None:
+        return value
+    return placed(name, with_outputs(check_str(name, "name", "site"), value))
+
+
+def placed(name: str, value: _T) -> _T:
+    """A value that has become a place of the capture under way, as a whole."""
     capture = STATE.capture
     if capture is None:
         return value
-    edits = capture.edits.of(check_str(name, "name", "site"))
+    edits = capture.edits.of(name)
     if edits:
         # An edit that calls the model gets it without edits.
         STATE.capture = None
@@ -352,6 +279,12 @@ def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index:
                 raise ValueError(
                     f"The {label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
                 )
+        steps = steps_asked(fn.pattern, name) if isinstance(fn, StepEdit) else ()
+        for level, step in enumerate(steps):
+            here = index[level] == step
+            new = jax.tree.map(
+                lambda after, before, here=here: jnp.where(here, after, before) if is_array(before) else after, new, value
+            )
         value = new
     return value
 

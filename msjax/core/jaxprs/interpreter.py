@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from msjax.core.base.errors import noting_writes
 from msjax.core.base.split import Split
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.core.hooks.places import Edits, Tracing, WholeEdit, edited, is_array, is_tracing, place_p, tap_p
+from msjax.core.hooks.places import Edits, Tracing, edited, is_array, is_tracing, is_whole, place_p, tap_p
 from msjax.core.jaxprs.control_flow import RULES, wide
 from msjax.core.jaxprs.evaluate import bind, walk
 from msjax.core.jaxprs.plan import Counter, Inside, Planner
@@ -168,7 +168,7 @@ def _edited(found, fn, values, axes, index):
     def edit(value):
         return edited(found.name, value, [fn], index)
 
-    if not isinstance(fn, WholeEdit):  # gets the value of one lane
+    if not is_whole(fn):  # gets the value of one lane
         if len(set(map(len, axes))) > 1:
             raise ValueError(
                 f"The edit of {found.name!r}, some of whose arrays are the same in all lanes of a vmap, has to name one of them."

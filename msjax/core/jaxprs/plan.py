@@ -16,7 +16,16 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, check_function, describe
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.places import Measure, OperationName, Part, asks_for_operations, index_p, matches_place, place_p, split_part
+from msjax.core.hooks.place_names import (
+    OperationName,
+    Part,
+    asks_for_operations,
+    matches_place,
+    split_part,
+    split_steps,
+    steps_asked,
+)
+from msjax.core.hooks.places import Measure, index_p, place_p
 from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
 
@@ -52,7 +61,8 @@ class Patterns:
         texts = [p for p in self.patterns if isinstance(p, str)]
         self.lines: bool = any("@" in text for text in texts)
         self.operations: bool = any(map(asks_for_operations, texts))
-        self.parts: list[tuple[str, Part]] = [(path, part) for path, part in map(split_part, texts) if part is not None]
+        asked = [split_part(text) for text in dict.fromkeys([*texts, *(split_steps(text)[0] for text in texts)])]
+        self.parts: list[tuple[str, Part]] = [(path, part) for path, part in asked if part is not None]
 
     def __call__(self, *names: str) -> bool:
         """True if one of a place's names counts; it is remembered which patterns have matched."""
@@ -74,9 +84,16 @@ class Patterns:
             or any(fnmatch.fnmatchcase(path, paths) for paths, _ in self.parts)
         )
 
-    def unmatched(self) -> list[str | Callable[[str], bool]]:
-        """The patterns that have matched nothing."""
-        return [p for i, p in enumerate(self.patterns) if i not in self.matched]
+    def steps_of(self, name: str) -> list[tuple[int, ...]]:
+        """What is asked for of a selected place: () for it as a whole, and the numbers of single steps."""
+        here = [p for p in self.patterns if _matches(p, name) or _matches(p, name.partition("#")[0])]
+        return list(dict.fromkeys(steps_asked(pattern, name) for pattern in here)) or [()]
+
+    def unmatched(self, names: Sequence[str] | None = None) -> list[str | Callable[[str], bool]]:
+        """The patterns that have matched nothing, or that match none of these names."""
+        if names is None:
+            return [p for i, p in enumerate(self.patterns) if i not in self.matched]
+        return [p for p in self.patterns if not any(_matches(p, name) for name in names)]
 
 
 _OF_CALL = re.compile(r"#\d+$")
@@ -85,7 +102,7 @@ _OF_CALL = re.compile(r"#\d+$")
 def _matches(pattern, name):
     if not isinstance(pattern, str):
         return "@" not in name and not isinstance(name, OperationName) and pattern(name)
-    return matches_place(pattern, name)
+    return matches_place(pattern, name) or bool(steps_asked(pattern, name))
 
 
 class Shape(NamedTuple):
@@ -217,7 +234,11 @@ class Inside:
 
 @dataclass
 class Listed:
-    """A place that a program has, selected or not; shape and dtype are None if it has several values."""
+    """A place that a program has, selected or not; shape and dtype are None if it has several values.
+
+    Attributes:
+        loops: how many steps the loops around it have, the outermost first; 0 where the program doesn't tell.
+    """
 
     name: str
     kind: str
@@ -227,6 +248,7 @@ class Listed:
     module: str | None = None
     call: int = 0
     places: tuple[str, ...] = ()
+    loops: tuple[int, ...] = ()
 
 
 class Planner:
@@ -264,6 +286,7 @@ class Planner:
         self.operations = operations
         self.sources = SourceLines()
         self.module: tuple[str, int] = "", 0  # the path of the module around, and which call of it this is
+        self.loops: tuple[int, ...] = ()  # as of a `Listed`
         self.functions: list[str] = []  # of jax, of which the equation is the last operation
         self.counts = {}
         self.listed = []
@@ -341,11 +364,13 @@ class Planner:
             if inner or not (self.lines or self.operations) or not eqn.outvars or hidden:
                 return None
             return self._operation(eqn, primitive.name, "operation", line, path, barrier)
-        blocks, functions, module = [], self.functions, self.module
+        blocks, functions, module, loops = [], self.functions, self.module, self.loops
+        if primitive.name in ("scan", "while", "shard_map"):
+            self.loops = (*loops, eqn.params.get("length", 0))
         for body in rule.bodies(eqn):
             at = line or (self.sources.of_library(eqn, body.closed) if self.lines or self.operations else None)
             blocks.append(self.block(body.closed, (*path, body.label), at, barrier or body.barrier, hidden or body.recomputed))
-        here, self.functions, self.module = None, functions, module
+        here, self.functions, self.module, self.loops = None, functions, module, loops
         if self.operations and "name" in eqn.params and eqn.outvars and not hidden and len(blocks) == 1:
             here = self._operation(eqn, eqn.params["name"], "function", line, path, barrier)
         touched = any(block.steps for block in blocks)
@@ -383,7 +408,7 @@ class Planner:
         single = outs[0] if len(outs) == 1 else None
         places = [numbered for name, numbered in names if isinstance(name, OperationName)]
         shape, dtype = getattr(single, "shape", None), getattr(single, "dtype", None)
-        self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places)))
+        self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places), self.loops))
         edits = ()
         if self.edits is not None:
             found = [fn for both in names for fn in self.edits.of_call(*both, traced=kind == "site")]

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_bool, check_kind, check_positive_int
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_value
 from msjax.core.base.errors import called, check_function, describe, near, number_among
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTreeDef
-from msjax.core.hooks.places import Edits, Tracing, is_array_or_number, split_part
+from msjax.core.hooks.place_names import split_part, steps_asked, with_steps
+from msjax.core.hooks.places import Edits, StepEdit, Tracing, is_array_or_number
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
@@ -145,6 +146,7 @@ def capture_options(
     for fn, what, argument in ((statistic, "statistic", "array"), (loss, "loss", "result")):
         if fn is not None:
             check_function(fn, who, what, (argument,))
+    check_value(loss, loss is None or gradients, "come with gradients=True", "loss", who)
     if max_steps is not None:
         check_positive_int(max_steps, "max_steps", who)
     if statistic is not None:
@@ -223,7 +225,8 @@ def _edits(edit):
     check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
         check_function(fn, "capture", "edit", ("value", "index"))
-    return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
+    rows = [(Patterns(pattern, "edit"), StepEdit(fn, pattern) if "[" in str(pattern) else fn) for pattern, fn in edit.items()]
+    return Edits(tuple(rows))
 
 
 def _capturing(fn, options):
@@ -248,20 +251,21 @@ def _capturing(fn, options):
         interpreter = Interpreter(options.edits, options.max_steps)
         if options.stop is not None:
             # What the wanted values don't need, the compiler leaves out.
-            before = [i for i, found in enumerate(block.found) if found.name in _until(options.stop, planner.listed)]
+            names = {place.name for place in _until(options.stop, planner.listed)}
+            before = [i for i, found in enumerate(block.found) if found.name in names]
 
             def first(consts, inputs):
                 own = replace(block, closed=block.closed.replace(consts=consts))
                 return [interpreter.run(own, inputs)[1][i] for i in before]
 
             got = run_same_program(first, block.closed.consts, program.inputs)
-            return None, _captured([block.found[i] for i in before], got)
+            return None, _captured(options.select, [block.found[i] for i in before], got)
         if not options.gradients:
             outs, got = interpreter.run(block, program.inputs)
             result, written = program.result(outs)
             if options.writes:
                 write_to((args, kwargs), written)
-            return result, _captured(block.found, got)
+            return result, _captured(options.select, block.found, got)
 
         def probed(probes):
             outs, got = interpreter.run(block, program.inputs, (), probes)
@@ -281,7 +285,7 @@ def _capturing(fn, options):
             raise ValueError(_CLOSED_OVER.format(who=called("capture"))) from error
         if options.writes:
             write_to((args, kwargs), written)
-        return result, _captured(block.found, got, grads)
+        return result, _captured(options.select, block.found, got, grads)
 
     return run
 
@@ -292,13 +296,9 @@ residuals."""
 
 
 def _until(stop, listed):
-    """The names of the places up to the one to stop after."""
-    names = []
-    for place in listed:
-        names.append(place.name)
-        if stop.match(place.name):
-            break
-    return set(names)
+    """The places up to the one to stop after; all, without one."""
+    ends = [i for i, place in enumerate(listed) if stop is not None and stop.match(place.name)]
+    return listed[: ends[0] + 1] if ends else listed
 
 
 def _check_selected(options, planner):
@@ -306,12 +306,15 @@ def _check_selected(options, planner):
     wanted += [(pattern, "no place was found for the edit of") for pattern, _ in options.edits.rows]
     if options.stop is not None and options.stop(*(place.name for place in planner.listed)) is False:
         wanted.append((options.stop, "no place was found to stop after"))
+    stop, passed = options.stop, _until(options.stop, planner.listed)
     for patterns, what in wanted:
-        unmatched = patterns.unmatched()
+        _check_steps(patterns, planner.listed)
+        until = "" if stop is None or patterns is stop else f" up to {stop.patterns[0]!r}, where the run stops"
+        unmatched = patterns.unmatched([name for place in passed for name in (place.name, *place.places)] if until else None)
         if unmatched or not patterns.patterns:
             by_module = any("/" in str(pattern) for pattern in unmatched)
-            listed = [name for place in planner.listed for name in (by_module and place.places) or (place.name,)]
-            names = list(dict.fromkeys([*options.names, *listed]))
+            listed = [name for place in passed for name in (by_module and place.places) or (place.name,)]
+            names = list(dict.fromkeys([*(() if until else options.names), *listed]))
             there = (
                 f"there are {', '.join(map(repr, names[:50]))}"
                 if names
@@ -323,23 +326,44 @@ def _check_selected(options, planner):
             function = str(unmatched[0]) if unmatched else ""
             if any(hasattr(module, function) for module in (jax.nn, jnp, jax.lax)):
                 close += f"; results of {function} are places named '*/{function}', as hooks.ops lists them"
-            raise ValueError(f"For '{called('capture')}', {what} {by}; {there}{more}{close}.")
+            raise ValueError(f"For '{called('capture')}', {what} {by}{until}; {there}{more}{close}.")
 
 
-def _captured(places, got, grads=()):
+def _check_steps(patterns, listed):
+    """ValueError if a pattern asks for a step of a place that its loops don't have."""
+    for pattern in patterns.patterns:
+        for place in listed:
+            steps, loops = steps_asked(pattern, place.name), place.loops
+            if steps and not (len(steps) == len(loops) and all(step < size for step, size in zip(steps, loops))):
+                around = (
+                    f"in loops of {loops} steps" if any(loops) else "in a while_loop or on devices" if loops else "in no loop"
+                )
+                raise ValueError(
+                    f"For '{called('capture')}', there is no place {pattern!r}: {place.name!r} is {around}. Name it without a step: its values "
+                    "are stacked, and an edit can compare index[0] with the number of the step."
+                )
+
+
+def _captured(select, places, got, grads=()):
     activations, gradients, counts = OrderedDict(), OrderedDict(), OrderedDict()
     grads = iter(grads)
     for found, values in zip(places, got):
         if found.kind == "edited":
             continue
         values = list(values)
-        if found.counted:
-            counts[found.name] = values.pop()
-        activations[found.name] = _joined(found, iter(values), [t.num_leaves for t in found.trees])
-        if any(dtypes is not None for dtypes in found.probed):
-            cast = iter([next(grads).astype(dtype) for dtypes in found.probed for dtype in dtypes or ()])
-            gradients[found.name] = _joined(found, cast, [None if d is None else len(d) for d in found.probed])
+        count = values.pop() if found.counted else None
+        cast = [next(grads).astype(dtype) for dtypes in found.probed for dtype in dtypes or ()]
+        for steps in select.steps_of(found.name):
+            name, at = with_steps(found.name, steps), replace(found, stacked=found.stacked and not steps)
+            counts |= {} if count is None else {name: count[steps]}
+            activations[name] = _joined(at, _rows(values, steps), [t.num_leaves for t in found.trees])
+            if any(dtypes is not None for dtypes in found.probed):
+                gradients[name] = _joined(at, _rows(cast, steps), [None if d is None else len(d) for d in found.probed])
     return Captured(activations, gradients, counts)
+
+
+def _rows(arrays, steps):
+    return iter([array[steps] for array in arrays] if steps else arrays)
 
 
 def _joined(found, values, sizes):

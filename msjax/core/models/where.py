@@ -104,7 +104,7 @@ def matches(name: str, module: object, where: Where, who: str = "where") -> bool
 
 def names_of(at: Any, name: str, who: str) -> tuple[str, ...]:
     """The names, from one or several; TypeError if argument `name` is something else."""
-    several = isinstance(at, Iterable) and not isinstance(at, str) and not hasattr(at, "shape")
+    several = isinstance(at, Iterable) and not isinstance(at, (str, dict)) and not hasattr(at, "shape")
     names: tuple[Any, ...] = tuple(at) if several else (at,)
     check_kind(at, all(isinstance(each, str) for each in names), "be a name, or a list of names", name, called(who))
     return names

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_int, check_kind, check_one_of, check_value, is_int
+from msjax.core.base.checks import check_int, check_kind, check_numeric, check_one_of, check_value, is_int, is_numeric
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import called, check_function, describe, on_behalf_of
 from msjax.core.base.weak import Same
@@ -23,7 +23,7 @@ from msjax.core.page.studies import maps_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 from msjax.core.study.integral import check_steps, integral
 from msjax.core.study.programs import result_of
-from msjax.core.study.verbs import broadcasts, is_numeric
+from msjax.core.study.verbs import broadcasts
 
 
 class Attribution(NamedTuple):
@@ -82,15 +82,16 @@ def _checked(who, call, wrt, metric, baseline=0.0, noise=0.0, steps=1, **counts)
     args, kwargs = call
     there = wrt in kwargs if isinstance(wrt, str) else -len(args) <= wrt < len(args)
     found = _Input(wrt if isinstance(wrt, str) else wrt % max(len(args), 1))
-    if not there or not is_numeric(found.of(call)) or not jnp.issubdtype(jnp.result_type(found.of(call)), jnp.inexact):
+    given: Any = found.of(call) if there else None
+    if not is_numeric(given) or not jnp.issubdtype(jnp.result_type(given), jnp.inexact):
         raise ValueError(
             f"For '{who}', wrt={wrt!r} should be the number, or the keyword, of an argument that is an array of floats. For tokens, attribute "
             "to their embeddings: hooks.attribute(model, tokens, at='embed', ...)."
         )
-    shape = jnp.shape(found.of(call))
-    check_value(found.of(call), shape, "have an axis of examples", f"the argument wrt={wrt!r}", who)
+    shape = jnp.shape(given)
+    check_value(given, shape and shape[0], "have an axis of at least one example", f"the argument wrt={wrt!r}", who)
     for name, value in (("baseline", baseline), ("noise", noise)):
-        check_kind(value, is_numeric(value), "be a number or an array", name, who)
+        check_numeric(value, name, who)
         check_value(value, broadcasts(jnp.shape(value), shape), f"broadcast to the input, of shape {shape}", name, who)
     check_value(noise, is_tracer(noise) or np.all(np.asarray(noise) >= 0), "be a standard deviation, not negative", "noise", who)
     return found
@@ -277,7 +278,7 @@ def occlusion(
     Args:
         model, args, kwargs, metric, wrt: see `integrated_gradients`.
         window: its size along each axis but that of examples.
-        strides: how far it moves. Default: by its size. The last window along an axis ends with the axis.
+        strides: how far it moves, at most by its size, which is the default. The last window along an axis ends with the axis.
         baseline: what covers the input.
         chunk: so many runs at a time are vectorized, which bounds the memory.
 
@@ -296,11 +297,11 @@ def occlusion(
         if (
             len(window) != len(sizes)
             or len(strides) != len(sizes)
-            or not all(0 < w <= s for w, s in zip(window, sizes))
-            or min(strides) < 1
+            or not all(0 < step <= w <= s for step, w, s in zip(strides, window, sizes))
         ):
             raise ValueError(
-                f"For 'occlusion', window={window} and strides={strides} should have a number for each axis of {sizes}, and fit."
+                f"For 'occlusion', window={window} and strides={strides} should have a number for each axis of {sizes}: a window that fits, and "
+                "strides that are no wider, so that each value is covered."
             )
         along = [sorted({min(at, s - w) for at in range(0, s - w + step, step)}) for s, w, step in zip(sizes, window, strides)]
         starts = jnp.asarray(list(itertools.product(*along)), jnp.int32)

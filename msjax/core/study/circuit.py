@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_path
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_path, check_value
 from msjax.core.base.errors import called, check_function, near, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.where import names_of
@@ -52,12 +52,14 @@ class Circuit:
     def __init__(
         self, edges: Iterable[tuple[str, str]], senders: Iterable[str], readers: Iterable[str], *, heads: bool | None = None
     ):
-        pairs = list(check_kind(edges, isinstance(edges, Iterable), "be pairs (sender, reader)", "edges", "Circuit"))
+        several = isinstance(edges, Iterable) and not isinstance(edges, (str, dict))
+        pairs = list(check_kind(edges, several, "be pairs (sender, reader)", "edges", "Circuit"))
         for pair in pairs:
             check_kind(
                 pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a pair (sender, reader)", "an edge", "Circuit"
             )
         self.edges = frozenset((str(a), str(b)) for a, b in pairs)
+        senders = tuple(senders) if isinstance(senders, dict) else senders  # what each adds, as `Stream.mean` returns it
         self.senders, self.readers = names_of(senders, "senders", "Circuit"), names_of(readers, "readers", "Circuit")
         self.heads = any(map(is_head, self.senders)) if heads is None else check_bool(heads, "heads", "Circuit")
         for ends, names, what in ((0, self.senders, "sender"), (1, self.readers, "reader")):
@@ -72,19 +74,22 @@ class Circuit:
 
         Args:
             scores: as `Stream.edges` returns them.
+
+        Raises:
+            ValueError: the model has fewer edges, or none is asked for.
         """
-        check_int(count, "count", "Circuit.strongest", low=0)
         _check_scores(scores, "Circuit.strongest")
         values = np.asarray(scores.values, "float64")
+        check_int(count, "count", "Circuit.strongest", low=1, high=int((~np.isnan(values)).sum()))
         sizes = np.where(np.isnan(values), -1, np.abs(values))
         order = [np.unravel_index(i, sizes.shape) for i in np.argsort(-sizes, axis=None, kind="stable")[:count]]
-        chosen = [(scores.senders[i], scores.readers[j]) for i, j in order if sizes[i, j] >= 0]
+        chosen = [(scores.senders[i], scores.readers[j]) for i, j in order]
         return cls(chosen, scores.senders, scores.readers, heads=heads)
 
     @classmethod
     def of_senders(cls, kept: Iterable[str], scores: Edges, *, heads: bool | None = None) -> Circuit:
         """The circuit of some modules or heads, with all edges from them."""
-        kept = names_of(kept, "kept", "Circuit.of_senders")
+        kept = check_value(names_of(kept, "kept", "Circuit.of_senders"), kept, "name at least one", "kept", "Circuit.of_senders")
         _check_scores(scores, "Circuit.of_senders")
         return cls(
             [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads

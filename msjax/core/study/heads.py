@@ -140,15 +140,15 @@ def is_head(name: str) -> bool:
     return _HEAD in name
 
 
-def split_parts(name: str, node: Node, how: Any) -> Parts:
+def split_parts(name: str, node: Node, how: tuple[int, ...]) -> Parts:
     """The Parts of a value along an axis.
 
     Args:
-        how: the axis, or (axis, number of equal pieces).
+        how: (axis,), or (axis, number of equal pieces).
     """
     value = node.value
-    axis, count = how if isinstance(how, tuple) else (how, None)
-    if not -value.ndim <= axis < value.ndim or (count is not None and (count < 1 or value.shape[axis] % count)):
+    axis, count = (*how, None)[:2]
+    if not -value.ndim <= axis < value.ndim or (count is not None and value.shape[axis] % count):
         raise ValueError(
             f"For 'stream', split={how} should be an axis of {name!r}, of shape {value.shape}, and a number that divides it."
         )

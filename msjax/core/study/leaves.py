@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from msjax.core.base.errors import called, describe
+from msjax.core.hooks.place_names import path_text
 
 
 def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -31,7 +32,8 @@ def only_leaf(name: str, value: Any) -> Any:
     found = jax.tree_util.tree_leaves_with_path(value)
     if len(found) == 1:
         return found[0][1]
-    close = ", ".join(repr(f"{name}:out{jax.tree_util.keystr(path)}") for path, _ in found)
+    place, mark, call = name.partition("#")
+    close = ", ".join(repr(f"{place}{'' if ':' in place else ':out'}{path_text(path)}{mark}{call}") for path, _ in found)
     raise TypeError(
         f"For '{called('capture')}', the value of a place should be an array, but that of {name!r} is {describe(value)}: "
         f"name one of its elements, such as {close}."

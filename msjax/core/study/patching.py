@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_number, check_one_of, check_positive_int
+from msjax.core.base.checks import check_number, check_one_of, check_positive_int, check_value
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.weak import Same
 from msjax.core.hooks.places import WholeEdit
@@ -24,7 +24,8 @@ from msjax.core.study.integral import check_steps, integral
 from msjax.core.study.leaves import on_leaf, only_leaf
 from msjax.core.study.verbs import axis_of, check_axis
 
-_AXES = ("layer", "position", "head", "neuron")
+_DEFAULT_AXES = {"position": 1, "head": -2, "neuron": -1}
+_AXES = ("layer", *_DEFAULT_AXES)
 
 
 class PatchSweep(NamedTuple):
@@ -68,9 +69,9 @@ def patch_sweep(
     *,
     metric: Callable[[Any], jax.Array],
     over: str | Sequence[str] = ("layer", "position"),
-    position_axis: int = 1,
-    head_axis: int = -2,
-    neuron_axis: int = -1,
+    position_axis: int | None = None,
+    head_axis: int | None = None,
+    neuron_axis: int | None = None,
     chunk: int = 32,
     memory: float | None = None,
     progress: Callable[[int, int], Any] | None = None,
@@ -86,7 +87,8 @@ def patch_sweep(
         metric (callable): from the model's result to an array, for most a number.
         over (str or tuple of str): what is patched one at a time: "layer" (a place, or a step of a place in a scan), "position", "head", "neuron".
             What isn't named is patched as a whole. Default: ("layer", "position").
-        position_axis, head_axis, neuron_axis (int): the axes of positions, heads and neurons in the values. Default: 1, -2, -1.
+        position_axis, head_axis, neuron_axis (int, optional): the axes of positions, heads and neurons in the values, of those that `over`
+            names. Default: 1, -2, -1.
         chunk (int): at most so many runs at a time are vectorized. Default: 32.
         memory (float, optional): a bound, in bytes, for what the runs of a chunk compute, all values of a run counted: chunks get smaller.
         progress (callable, optional): ``progress(done, total)``, called with numbers of runs while the program runs.
@@ -95,7 +97,8 @@ def patch_sweep(
         A `PatchSweep`.
 
     Raises:
-        ValueError: no place is selected, `over` names something else, or places have no such axis or other numbers of positions or heads.
+        ValueError: no place is selected, `over` names something else, or not what an axis is given for, or places have no such axis or other
+            numbers of positions or heads.
 
     Example:
         >>> import jax.numpy as jnp
@@ -112,9 +115,10 @@ def patch_sweep(
     at, over = names_of(at, "at", "patch_sweep"), names_of(over, "over", "patch_sweep")
     for name in over or ("",):
         check_one_of(name, _AXES, "over", "patch_sweep")
-    axes = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
-    for name, axis in axes.items():
-        check_axis(axis, f"{name}_axis", "patch_sweep")
+    given = {"position": position_axis, "head": head_axis, "neuron": neuron_axis}
+    for name, axis in given.items():
+        check_axis(axis, name if name in over else None, f"{name}_axis", f"{name!r} in over=", "patch_sweep")
+    axes = {name: default if given[name] is None else given[name] for name, default in _DEFAULT_AXES.items()}
     check_positive_int(chunk, "chunk", "patch_sweep")
     if memory is not None:
         check_number(memory, "memory", "patch_sweep", above=0)
@@ -249,7 +253,7 @@ def attribute(
         {place: array of the value's shape}, for a value of a registered class one of that class. The program is compiled, and kept.
 
     Raises:
-        ValueError: no place is selected, `method` is none of these, or "attribution patching" has no `corrupt`.
+        ValueError: no place is selected, `method` is none of these, "attribution patching" has no `corrupt`, or "gradient x activation" has one.
 
     Example:
         >>> import jax.numpy as jnp
@@ -266,6 +270,8 @@ def attribute(
     check_steps(steps, "attribute")
     if method == "attribution patching" and corrupt is None:
         raise ValueError("For 'attribute', 'attribution patching' needs other inputs: corrupt=...")
+    unused = corrupt is not None and method == "gradient x activation"
+    check_value(method, not unused, "be another one where other inputs are given: corrupt=...", "method", "attribute")
     if metric is not None:
         check_function(metric, "attribute", "metric", ("result",))
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_positive_int
+from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.core.models.inputs import batches_of
 
@@ -26,10 +26,17 @@ class Probe(NamedTuple):
     bias: jax.Array
 
     def __call__(self, x: Any) -> jax.Array:
-        return jnp.asarray(x, self.kernel.dtype) @ self.kernel + self.bias
+        x = jnp.asarray(x, self.kernel.dtype)
+        features = self.kernel.shape[0]
+        check_value(x, x.shape[-1:] == (features,), f"have {features} features", "the activations", "Probe")
+        return x @ self.kernel + self.bias
 
     def accuracy(self, x: Any, labels: Any) -> jax.Array:
-        """The share of rows whose label has the highest score."""
+        """The share of rows, (rows, features), whose label, (rows,), has the highest score."""
+        rows = np.shape(x)[:-1]
+        check_value(
+            labels, rows == np.shape(labels) and 0 not in rows, f"be one for each of the rows, {rows}", "labels", "accuracy"
+        )
         return _accuracy(self, x, labels)
 
 
@@ -66,7 +73,7 @@ def linear_probe(
         check_optimizer(optimizer, "linear_probe")
     if optimizer is not None and classes is None:
         raise ValueError("For 'linear_probe', an optimizer is for labels: give classes=...")
-    sums, probe, state, features, near = None, None, None, None, 0.0
+    sums, probe, state, columns, near = None, None, None, None, 0.0
 
     def loss(probe, x, labels):
         return -jnp.take_along_axis(jax.nn.log_softmax(probe(x)), labels[:, None], -1).mean()
@@ -85,14 +92,19 @@ def linear_probe(
             "a batch",
             "linear_probe",
         )
-        x, y = batch
+        x, y = (array if hasattr(array, "shape") else np.asarray(array) for array in batch)
+        for array, what in ((x, "the activations"), (y, "the targets")):
+            check_kind(array, jnp.issubdtype(array.dtype, jnp.number), "be an array of numbers", what, "linear_probe")
         x, y = jnp.asarray(x, float), jnp.asarray(y)
-        if x.ndim != 2 or features not in (None, x.shape[1]) or y.ndim != (2 if classes is None else 1) or len(x) != len(y):
+        wanted = ("features", "targets") if columns is None else columns
+        found = (*x.shape[1:], *y.shape[1:])
+        fits = x.ndim == 2 and y.ndim == (2 if classes is None else 1) and 0 != len(x) == len(y)
+        if not fits or columns not in (None, found):
             raise ValueError(
-                f"For 'linear_probe', a batch should be (rows, {features or 'features'}) and {'(rows, targets)' if classes is None else '(rows,)'}, but got "
-                f"{describe(x)} and {describe(y)}."
+                f"For 'linear_probe', a batch should be (rows, {wanted[0]}) and (rows{f', {wanted[1]}' if classes is None else ','}), "
+                f"but got {describe(x)} and {describe(y)}."
             )
-        features = x.shape[1]
+        columns = found
         if classes is not None:
             labels = np.asarray(y)
             if jnp.issubdtype(y.dtype, jnp.inexact) or labels.min() < 0 or labels.max() >= classes:

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.core.base.errors import called, describe, near
-from msjax.core.hooks.places import Edits, Tracing, matches_place
+from msjax.core.hooks.place_names import matches_place
+from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
 from msjax.core.models.capture import CaptureOptions

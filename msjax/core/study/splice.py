@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +11,12 @@ import jax.numpy as jnp
 
 from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.errors import called, check_function, describe, noting
+from msjax.core.hooks.place_names import matches_place, split_steps, with_steps
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import derived
 from msjax.core.study.programs import matching, on_tape
 from msjax.core.study.tape import Tape
-from msjax.core.study.verbs import axis_of, selected_along, spoilt
+from msjax.core.study.verbs import axis_of, check_axis, selected_along, spoilt
 
 
 def splice(
@@ -30,7 +30,7 @@ def splice(
 
     Args:
         model: an nnx module, or another model or function, as for `capture`.
-        coders: {place: (encode, decode)}: the value is replaced by ``decode(encode(value))``; or, for a transcoder,
+        coders: {place, or pattern of several: (encode, decode)}: the value is replaced by ``decode(encode(value))``; or, for a transcoder,
             {(place that is read, place that is replaced): (encode, decode)}, such as ``("blocks.0.mlp:in", "blocks.0.mlp")``.
         edit (dict, optional): {key of `coders`: ``fn(features)``}, whose result is decoded in the place of the features.
         error: True to add what the coders don't reconstruct, as a constant (Marks et al., 2024): without an `edit` the model returns what it
@@ -118,15 +118,12 @@ def _with_values(pure, call, targets, read, changed, matches):
 
 def _is_step_of(target, name):
     """Whether a place is the target, or one of its steps or calls."""
-    path, mark, part = name.partition(":")
-    return target in (name, path.partition("#")[0].partition("[")[0] + mark + part.partition("#")[0])
+    return target == name or matches_place(target, split_steps(name)[0].partition("#")[0])
 
 
 def _read(tape, source, target):
     """The value of a place in the same step as another one, or of that name."""
-    path, mark, part = source.partition(":")
-    steps = re.search(r"(\[\d+\])*$", target.partition(":")[0])
-    for each in (path + (steps.group() if steps else "") + mark + part, source):
+    for each in (with_steps(source, split_steps(target)[1]), source):
         if each in tape.places:
             return tape.places[each].value
     raise ValueError(
@@ -149,7 +146,7 @@ def _through(name, value, given, coder, edit, error):
 
 
 def transplant(
-    model: Any, source: Any, places: dict[str, str], *, positions: tuple[Any, Any] | None = None, axis: int = -2
+    model: Any, source: Any, places: dict[str, str], *, positions: tuple[Any, Any] | None = None, axis: int | None = None
 ) -> Callable[..., Any]:
     """A model some of whose values are those of a run on other inputs, both runs in one program (Ghandeharioun et al., 2024).
 
@@ -164,7 +161,7 @@ def transplant(
         A function, called like the model, for jax.jit, jax.vmap and the like.
 
     Raises:
-        ValueError: there is no such place, or a position is out of range; the values have other shapes.
+        ValueError: there is no such place, or a position is out of range; the values have other shapes; `axis` is given without `positions`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -184,6 +181,7 @@ def transplant(
     )
     fits = positions is None or (isinstance(positions, (tuple, list)) and len(positions) == 2)
     check_kind(positions, fits, "be a pair (where it is replaced, where it is read)", "positions", "transplant")
+    check_axis(axis, positions, "axis", "positions=...", "transplant")
 
     def call(pure, args, kwargs):
         def values_of(program):
@@ -195,7 +193,7 @@ def transplant(
         values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
 
         def changed(target, name, value, _tape):
-            return _moved(name, value, values[places[target]], positions, axis)
+            return _moved(name, value, values[places[target]], positions, -2 if axis is None else axis)
 
         return _with_values(pure, (args, kwargs), list(places), (), changed, operator.eq)
 

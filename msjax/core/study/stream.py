@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_one_of, check_optimizer, check_str, check_value
+from msjax.core.base.checks import (
+    check_axis_number,
+    check_bool,
+    check_int,
+    check_kind,
+    check_one_of,
+    check_optimizer,
+    check_positive_int,
+    check_str,
+    check_value,
+)
 from msjax.core.base.compiler_options import options_of_few_runs
 from msjax.core.base.errors import check_function, describe, number_among, on_behalf_of
 from msjax.core.base.weak import Same
@@ -129,7 +139,14 @@ class Stream:
             check_str(at, "at", "decompose")
         check_bool(heads, "heads", "decompose")
         check_kind(split, split is None or isinstance(split, dict), "be a dict of places", "split", "decompose")
-        split = dict(split or {})
+        split = {at: how if isinstance(how, tuple) else (how,) for at, how in (split or {}).items()}
+        for place, (axis, *count) in split.items():
+            check_axis_number(axis, f"split[{place!r}]", "decompose")
+            check_value(
+                split[place], len(count) < 2, "be an axis, or an axis and a number of heads", f"split[{place!r}]", "decompose"
+            )
+            for number in count:
+                check_positive_int(number, f"split[{place!r}][1]", "decompose")
 
         def work(program):
             tape, outs, _, entrance = self._walked(program)
@@ -148,7 +165,7 @@ class Stream:
             return tuple(found), jnp.stack(list(found.values())), target.value
 
         patterns = [p for p in (at, *split) if p and ":" in p]
-        key = (at, heads, tuple((k, v if isinstance(v, tuple) else (v,)) for k, v in split.items()))
+        key = (at, heads, tuple(split.items()))
         return Decomposed(*self._kept("decompose", key, work, patterns, call_of(args, kwargs)))
 
     def direct(
@@ -341,8 +358,8 @@ class Stream:
             sums = {name: value.sum(0, keepdims=True) for name, value in parts.items()}
             total = sums if total is None else jax.tree.map(jnp.add, total, sums)
             count += next(iter(parts.values())).shape[0]
-        if total is None:
-            raise ValueError("For 'mean', there should be at least one batch, but there is none.")
+        if total is None or not count:
+            raise ValueError("For 'mean', there should be at least one batch with an example, but there is none.")
         return {name: value / count for name, value in total.items()}
 
     def run_with_edges(

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.checks import check_kind, check_positive_int, check_value
+from msjax.core.base.checks import check_axis_number, check_kind, check_numeric, check_positive_int, check_value, is_numeric
 from msjax.core.base.errors import called, describe, on_behalf_of
-from msjax.core.hooks.places import is_array_or_number
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.where import names_of
@@ -24,7 +23,7 @@ def ablate(
     at: str | Iterable[str],
     *,
     heads: Any = None,
-    axis: int = -2,
+    axis: int | None = None,
     n_heads: int | None = None,
     value: Any = 0.0,
 ) -> Callable[..., Any]:
@@ -35,9 +34,8 @@ def ablate(
         at (str or list of str): places, such as ``"blocks.3.mlp"`` or ``"blocks.*.attn.o_proj:in"``.
         heads (int, or list or array of int, optional): which heads are ablated, from the end if negative; they may be traced, for vmap: where
             a traced one is out of range, the value is NaN. Default: the whole value.
-        axis (int): the axis of the heads. Default: the last but one.
-        n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are; `axis` does not count
-            then.
+        axis (int, optional): the axis of the heads. Default: the last but one.
+        n_heads (int, optional): of a value whose last axis holds all heads one after the other, how many there are, in the place of `axis`.
         value: what stands there instead: a number or an array that is broadcast, or "mean" for the mean over all axes but those of heads and
             features, within jax.vmap those of one example. Default: 0.
 
@@ -46,7 +44,8 @@ def ablate(
         and the like; jax.jit compiles it.
 
     Raises:
-        ValueError: no place, or no head, is selected; a head or the axis is out of range; there is no axis for "mean".
+        ValueError: no place, or no head, is selected; a head or the axis is out of range; there is no axis for "mean"; `axis` or `n_heads` is
+            given without `heads`, or both are.
         TypeError: `heads` are no integers.
 
     Example:
@@ -67,7 +66,7 @@ def ablate(
         check_value(value, fits, f"broadcast to what it replaces, of shape {shape}", "value", "ablate")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
-        at_axis = axis_of(split.shape, -2 if n_heads is not None else axis, "axis")
+        at_axis = axis_of(split.shape, -2 if axis is None else axis, "axis")
         mask, missed = selected_along(split, at_axis, heads, "heads")
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
         return spoilt(missed, jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape))
@@ -75,7 +74,8 @@ def ablate(
     if n_heads is not None:
         check_positive_int(n_heads, "n_heads", "ablate")
         check_value(n_heads, heads is not None, "come with heads=, which says which of them", "n_heads", "ablate")
-    check_axis(axis, "axis", "ablate")
+        check_value(axis, axis is None, "not come with n_heads=, which divides the last axis", "axis", "ablate")
+    check_axis(axis, heads, "axis", "heads=...", "ablate")
     check_kind(value, _is_mean(value) or is_numeric(value), "be a number, an array or 'mean'", "value", "ablate")
     return edited("ablate", model, {place: lambda v, index: jax.tree.map(of_array, v) for place in names_of(at, "at", "ablate")})
 
@@ -90,12 +90,9 @@ def _mean(value, kept):
     return value.mean(tuple(range(value.ndim - kept)), keepdims=True)
 
 
-def is_numeric(value: Any) -> bool:
-    """Whether a value is a number or an array, traced or not; one with named axes, whose shape is no tuple, is none."""
-    return is_array_or_number(value) and isinstance(getattr(value, "shape", ()), tuple)
-
-
-def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: Any = None, axis: int = -2) -> Callable[..., Any]:
+def steer(
+    model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: Any = None, axis: int | None = None
+) -> Callable[..., Any]:
     """A model to some of whose values vectors are added.
 
     Args:
@@ -103,13 +100,13 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
         vectors (dict): {place: array that is added, of the value's last axis or broadcast}.
         scale (float): a factor of all of them; it may be traced.
         positions (int, or list or array of int, optional): where along `axis` they are added; see `heads` of `ablate`. Default: everywhere.
-        axis (int): the axis of positions. Default: the last but one.
+        axis (int, optional): the axis of positions. Default: the last but one.
 
     Returns:
         A function, called like the model; see `ablate`.
 
     Raises:
-        ValueError, TypeError: see `ablate`; a vector doesn't broadcast to the value.
+        ValueError, TypeError: see `ablate`; a vector doesn't broadcast to the value; `axis` is given without `positions`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -128,25 +125,34 @@ def steer(model: Any, vectors: dict[str, Any], *, scale: Any = 1.0, positions: A
             more = jnp.asarray(vector, value.dtype) * jnp.asarray(scale, value.dtype)
             if positions is None:
                 return value + jnp.broadcast_to(more, value.shape)
-            mask, missed = selected_along(value, axis_of(value.shape, axis, "axis"), positions, "positions")
+            mask, missed = selected_along(
+                value, axis_of(value.shape, -2 if axis is None else axis, "axis"), positions, "positions"
+            )
             return spoilt(missed, value + jnp.broadcast_to(more * mask, value.shape))
 
         return edit
 
     check_kind(vectors, isinstance(vectors, dict), "be a dict of places", "vectors", "steer")
-    check_kind(scale, is_numeric(scale), "be a number", "scale", "steer")
-    check_axis(axis, "axis", "steer")
+    check_numeric(scale, "scale", "steer")
+    check_axis(axis, positions, "axis", "positions=...", "steer")
     return edited("steer", model, {place: on_leaf(place, added(place, vector)) for place, vector in vectors.items()})
 
 
-def check_axis(axis: Any, name: str, who: str) -> None:
-    """TypeError if an argument can't be the number of an axis."""
-    check_kind(axis, isinstance(axis, (int, np.integer)), "be the number of an axis", name, who)
+def check_axis(axis: Any, along: Any, name: str, other: str, who: str) -> None:
+    """Raise if an argument, None if it isn't given, can't be the number of an axis, or if nothing asks for it.
+
+    Args:
+        along: what is selected along the axis; None for nothing.
+        name, other: of the argument, and of the one that gives `along`.
+    """
+    if axis is not None:
+        check_axis_number(axis, name, who)
+        check_value(axis, along is not None, f"come with {other}, without which it says nothing", name, who)
 
 
 def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:
     """The number of an axis, counted from 0; `name` is the argument that gives it. ValueError if it is none."""
-    if not isinstance(axis, (int, np.integer)) or not -len(shape) <= axis < len(shape):
+    if not -len(shape) <= axis < len(shape):
         raise ValueError(f"For '{called('ablate')}', {name!r} should be an axis of a value of shape {shape}, but got {axis!r}.")
     return axis % len(shape)
 

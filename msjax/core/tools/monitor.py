@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import is_float
-from msjax.core.base.checks import check_positive_int
+from msjax.core.base.checks import check_positive_int, check_value
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS
@@ -92,6 +92,7 @@ def monitor(
         if fn is not None:
             check_function(fn, "monitor", what, (argument,))
     check_positive_int(every, "every", "monitor")
+    check_value(forward, forward or backward, "be a function where backward is None", "forward", "monitor")
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 

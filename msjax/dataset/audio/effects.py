@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_bool, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleMethod
-from msjax.dataset.checks import check_enum, check_real, check_whole
+from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
 from msjax.dataset.run import row_rng
 
 __all__ = [
@@ -47,8 +46,8 @@ class Vol(AudioTransform):
     def __init__(self, gain: float, gain_type: GainType = GainType.AMPLITUDE):
         self.gain_type = check_enum(gain_type, GainType, "gain_type", "Vol")
         self.gain = check_real(gain, "gain", "Vol")
-        if (gain_type is not GainType.DB and gain < 0) or (gain_type is GainType.POWER and gain == 0):
-            raise ValueError(f"For 'Vol', 'gain' should be positive, but got {describe(gain)}.")
+        fits = gain_type is GainType.DB or gain > 0 or (gain == 0 and gain_type is not GainType.POWER)
+        check_value(gain, fits, "be positive", "gain", "Vol")
 
     def _sound(self, sound):
         gain = {"amplitude": lambda g: g, "power": np.sqrt, "db": lambda g: 10.0 ** (g / 20)}[self.gain_type.value](self.gain)
@@ -116,8 +115,8 @@ class Fade(AudioTransform):
         self.fade_shape = check_enum(fade_shape, FadeShape, "fade_shape", "Fade")
 
     def _sound(self, sound):
-        if max(self.fade_in_len, self.fade_out_len) > sound.shape[-1]:
-            raise RuntimeError(f"Fade: the sound has {sound.shape[-1]} samples, fewer than are to fade.")
+        longest = max(self.fade_in_len, self.fade_out_len)
+        check_data(sound, longest <= sound.shape[-1], f"the sound should have {longest} samples, which are to fade", "Fade")
         sound = sound.copy()
         if self.fade_in_len:
             sound[..., : self.fade_in_len] *= self._curve(np.linspace(0, 1, self.fade_in_len))
@@ -185,10 +184,8 @@ class _Masking(AudioTransform):
 
     def _sound(self, sound):
         size = sound.shape[self._axis]
-        if self._longest > size:
-            raise RuntimeError(
-                f"{type(self).__name__}: a mask of {self._longest} is longer than the axis, of shape {sound.shape}."
-            )
+        fits = self._longest <= size
+        check_data(sound, fits, f"the axis should be as long as the mask, {self._longest}", type(self).__name__)
         sound = np.moveaxis(sound.copy(), self._axis, -1)
         if not self.iid_masks:
             sound[..., self.mask_start : self.mask_start + self._longest] = self.mask_value

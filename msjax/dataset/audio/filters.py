@@ -95,19 +95,23 @@ class _Band(AudioTransform):
             example = ("Example:", ">>> import numpy as np", ">>> from msjax.dataset import audio", call, "(4,)")
             cls.__doc__ = inspect.cleandoc(cls.__doc__) + "\n\n" + "\n    ".join(example)
 
-    def __init__(self, sample_rate, frequency, q, name="central_freq"):
+    # What the argument is called that is the frequency.
+    _frequency = "central_freq"
+
+    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
         who = type(self).__name__
         self.sample_rate = check_whole(abs(sample_rate) if isinstance(sample_rate, int) else sample_rate, "sample_rate", who)
-        self.frequency = check_real(frequency, name, who)
-        self.Q = check_real(q, "Q", who, above=0, high=1)
-        self._w = 2 * np.pi * frequency / sample_rate
-        self._alpha = np.sin(self._w) / (2 * q)
+        self.frequency = check_real(central_freq, self._frequency, who)
+        self.Q = check_real(Q, "Q", who, above=0, high=1)
+        self._w = 2 * np.pi * central_freq / sample_rate
+        self._alpha = np.sin(self._w) / (2 * Q)
 
-    def _design(self):
+    def _design(self, c, alpha):
+        """The coefficients of the input and of the output, from the cosine of the frequency and the half width of the band."""
         raise NotImplementedError
 
     def _sound(self, sound):
-        coefficients = self._design()
+        coefficients = self._design(np.cos(self._w), self._alpha)
         return _filtered(sound, coefficients[:3], coefficients[3:])
 
 
@@ -125,9 +129,9 @@ class BandBiquad(_Band):
         super().__init__(sample_rate, central_freq, Q)
         self.noise = check_bool(noise, "noise", "BandBiquad")
 
-    def _design(self):
+    def _design(self, c, alpha):
         a2 = np.exp(-self._w / self.Q)
-        a1 = -4 * a2 / (1 + a2) * np.cos(self._w)
+        a1 = -4 * a2 / (1 + a2) * c
         b0 = np.sqrt(1 - a1**2 / (4 * a2)) * (1 - a2)
         if self.noise:
             b0 = np.sqrt(((1 + a2) ** 2 - a1**2) * (1 - a2) / (1 + a2))
@@ -143,22 +147,19 @@ class LowpassBiquad(_Band):
         Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
-    def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
-        super().__init__(sample_rate, cutoff_freq, Q, "cutoff_freq")
+    _frequency = "cutoff_freq"
 
-    def _design(self):
-        c, alpha = np.cos(self._w), self._alpha
+    def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
+        super().__init__(sample_rate, cutoff_freq, Q)
+
+    def _design(self, c, alpha):
         return (1 - c) / 2, 1 - c, (1 - c) / 2, 1 + alpha, -2 * c, 1 - alpha
 
 
-class HighpassBiquad(_Band):
+class HighpassBiquad(LowpassBiquad):
     """Lets high frequencies pass; for the arguments, see :class:`LowpassBiquad`."""
 
-    def __init__(self, sample_rate: int, cutoff_freq: float, Q: float = 0.707):
-        super().__init__(sample_rate, cutoff_freq, Q, "cutoff_freq")
-
-    def _design(self):
-        c, alpha = np.cos(self._w), self._alpha
+    def _design(self, c, alpha):
         return (1 + c) / 2, -1 - c, (1 + c) / 2, 1 + alpha, -2 * c, 1 - alpha
 
 
@@ -171,11 +172,7 @@ class AllpassBiquad(_Band):
         Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
-    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
-        super().__init__(sample_rate, central_freq, Q)
-
-    def _design(self):
-        c, alpha = np.cos(self._w), self._alpha
+    def _design(self, c, alpha):
         return 1 - alpha, -2 * c, 1 + alpha, 1 + alpha, -2 * c, 1 - alpha
 
 
@@ -186,8 +183,7 @@ class BandpassBiquad(_Band):
         super().__init__(sample_rate, central_freq, Q)
         self.const_skirt_gain = check_bool(const_skirt_gain, "const_skirt_gain", "BandpassBiquad")
 
-    def _design(self):
-        c, alpha = np.cos(self._w), self._alpha
+    def _design(self, c, alpha):
         top = np.sin(self._w) / 2 if self.const_skirt_gain else alpha
         return top, 0.0, -top, 1 + alpha, -2 * c, 1 - alpha
 
@@ -195,11 +191,7 @@ class BandpassBiquad(_Band):
 class BandrejectBiquad(_Band):
     """Takes a band of frequencies away; for the arguments, see :class:`AllpassBiquad`."""
 
-    def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
-        super().__init__(sample_rate, central_freq, Q)
-
-    def _design(self):
-        c, alpha = np.cos(self._w), self._alpha
+    def _design(self, c, alpha):
         return 1.0, -2 * c, 1.0, 1 + alpha, -2 * c, 1 - alpha
 
 
@@ -213,12 +205,14 @@ class EqualizerBiquad(_Band, shown="8000, 1000.0, 3.0"):
         Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
+    _frequency = "center_freq"
+
     def __init__(self, sample_rate: int, center_freq: float, gain: float, Q: float = 0.707):
-        super().__init__(sample_rate, center_freq, Q, "center_freq")
+        super().__init__(sample_rate, center_freq, Q)
         self.gain = check_real(gain, "gain", "EqualizerBiquad")
 
-    def _design(self):
-        c, alpha, a = np.cos(self._w), self._alpha, np.exp(self.gain / 40 * np.log(10))
+    def _design(self, c, alpha):
+        a = np.exp(self.gain / 40 * np.log(10))
         return 1 + alpha * a, -2 * c, 1 - alpha * a, 1 + alpha / a, -2 * c, 1 - alpha / a
 
 
@@ -238,9 +232,9 @@ class BassBiquad(_Band, shown="8000, 3.0"):
         super().__init__(sample_rate, central_freq, Q)
         self.gain = check_real(gain, "gain", type(self).__name__)
 
-    def _design(self):
-        c, a, sign = np.cos(self._w), np.exp(self.gain / 40 * np.log(10)), self._sign
-        slope, up, down = 2 * np.sqrt(a) * self._alpha, (a + 1), sign * (a - 1)
+    def _design(self, c, alpha):
+        a, sign = np.exp(self.gain / 40 * np.log(10)), self._sign
+        slope, up, down = 2 * np.sqrt(a) * alpha, (a + 1), sign * (a - 1)
         top = a * (up - down * c + slope), sign * 2 * a * ((a - 1) - sign * up * c), a * (up - down * c - slope)
         return *top, up + down * c + slope, -sign * 2 * ((a - 1) + sign * up * c), up + down * c - slope
 

@@ -11,7 +11,7 @@ from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.effects import Resample
 from msjax.dataset.audio.enums import BorderType, WindowType
 from msjax.dataset.audio.spectra import Spectrogram
-from msjax.dataset.checks import check_real, check_whole
+from msjax.dataset.checks import check_data, check_real, check_whole
 from msjax.dataset.run import row_rng
 
 __all__ = ["GriffinLim", "InverseSpectrogram", "PhaseVocoder", "PitchShift", "TimeStretch"]
@@ -38,11 +38,8 @@ class _OfComplex(AudioTransform):
     _least = 3
 
     def _sound(self, sound):
-        if sound.shape[-1] != 2:
-            raise RuntimeError(
-                f"{type(self).__name__}: the input should be of shape (..., frequency, time, 2), real and imaginary parts, but is of "
-                f"shape {sound.shape}."
-            )
+        should = "the input should be of shape (..., frequency, time, 2), real and imaginary parts"
+        check_data(sound, sound.shape[-1] == 2, should, type(self).__name__)
         result: Any = self._of(sound[..., 0] + 1j * sound[..., 1])
         return np.stack([result.real, result.imag], -1) if np.iscomplexobj(result) else result
 
@@ -68,10 +65,8 @@ class PhaseVocoder(_OfComplex):
 
     def _of(self, spectrum):
         shape = (spectrum.shape[-2], 1)
-        if self.phase_advance.shape != shape:
-            raise RuntimeError(
-                f"PhaseVocoder: 'phase_advance' should be of shape {shape}, but is of shape {self.phase_advance.shape}."
-            )
+        advance = self.phase_advance
+        check_data(advance, advance.shape == shape, f"'phase_advance' should be of shape {shape}", "PhaseVocoder")
         return _stretched(spectrum, self.rate, self.phase_advance.astype(np.float64))
 
 

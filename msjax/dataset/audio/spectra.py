@@ -10,7 +10,7 @@ from msjax.core.base.checks import check_bool, check_float, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
 from msjax.dataset.audio.filter_banks import create_dct, linear_fbanks, melscale_fbanks
-from msjax.dataset.checks import check_enum, check_real, check_whole
+from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
 
 __all__ = [
     "AmplitudeToDB", "Angle", "ComplexNorm", "DBToAmplitude", "LFCC", "MFCC", "Magphase", "MelScale", "MelSpectrogram",
@@ -83,8 +83,8 @@ class Spectrogram(AudioTransform):
             sound = np.pad(sound, [*ends, (self.pad, self.pad)])
         if self.center:
             sound = np.pad(sound, [*ends, (self.n_fft // 2, self.n_fft // 2)], mode=self.pad_mode.value)
-        if sound.shape[-1] < self.n_fft:
-            raise RuntimeError(f"{type(self).__name__}: the sound has {sound.shape[-1]} samples, and n_fft is {self.n_fft}.")
+        fits = sound.shape[-1] >= self.n_fft
+        check_data(sound, fits, f"the sound should have n_fft, {self.n_fft}, samples", type(self).__name__)
         window = self._padded_window()
         frames = np.lib.stride_tricks.sliding_window_view(sound, self.n_fft, axis=-1)[..., :: self.hop_length, :] * window
         spectrum = (np.fft.rfft if self.onesided else np.fft.fft)(frames)
@@ -96,10 +96,8 @@ class Spectrogram(AudioTransform):
         """The sound of a spectrum, by overlapping frames; cut or filled with zeros to a length, unless that is 0."""
         window = self._padded_window()
         bins = self.n_fft // 2 + 1 if self.onesided else self.n_fft
-        if spectrum.shape[-2] != bins:
-            raise RuntimeError(
-                f"{type(self).__name__}: n_fft={self.n_fft} needs {bins} frequencies, but there are {spectrum.shape[-2]}."
-            )
+        fits, should = spectrum.shape[-2] == bins, f"the spectrum should have {bins} frequencies, for n_fft={self.n_fft}"
+        check_data(spectrum, fits, should, type(self).__name__)
         spectrum = np.swapaxes(spectrum, -1, -2) * (np.sqrt((window**2).sum()) if self.normalized else 1)
         frames = np.fft.irfft(spectrum, self.n_fft) if self.onesided else np.fft.ifft(spectrum).real
         count = frames.shape[-2]

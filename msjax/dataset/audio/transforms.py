@@ -1,10 +1,6 @@
 """The transforms of sounds under the name of the file that MindSpore has them in."""
 
-from typing import TYPE_CHECKING
+from msjax.dataset import audio as _same
+from msjax.dataset.audio import *
 
-if TYPE_CHECKING:
-    from msjax.dataset.audio import *
-
-from msjax.dataset import audio
-
-__getattr__ = audio.__getattr__
+__getattr__ = _same.__getattr__

@@ -57,7 +57,29 @@ def check_batch_size(size: object, who: str) -> int:
 
 
 class BatchDataset(Dataset):
-    """What `Dataset.batch` gives."""
+    """Put rows together: each value gets one axis more, in front.
+
+    Args:
+        batch_size (int or function): how many rows, or a function of a `BatchInfo` that says so.
+        drop_remainder (bool): leave out the last batch where it has fewer rows. Default: False.
+        num_parallel_workers (int, optional): how many workers call `per_batch_map`.
+        options: `per_batch_map`, a function of a list of values for each of `input_columns` and a `BatchInfo`, which returns a
+            tuple with a list or an array for each of `output_columns`; `python_multiprocessing`, for processes;
+            `max_rowsize` is MindSpore's.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: rows of other shapes or types, or `per_batch_map` fails (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset({"v": [1, 2, 3]}, shuffle=False)
+        >>> [row["v"].tolist() for row in data.batch(2).create_dict_iterator(output_numpy=True)]
+        [[1, 2], [3]]
+        >>> doubled = data.batch(3, per_batch_map=lambda v, info: ([x * 2 for x in v],), input_columns=["v"])
+        >>> [row["v"].tolist() for row in doubled.create_dict_iterator(output_numpy=True)]
+        [[2, 4, 6]]
+    """
 
     _who = "batch"
     _input_columns: list[str] | None

@@ -19,7 +19,16 @@ from msjax.dataset.values import as_value
 
 
 class ProjectDataset(OneToOne):
-    """What `Dataset.project` gives."""
+    """Only some columns, in the given order.
+
+    Args:
+        columns (str or list of str): their names.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).project("b").get_col_names()
+        ['b']
+    """
 
     def __init__(self, dataset: Dataset, columns: str | Sequence[str] | None):
         self._inputs, self._names = (dataset,), check_columns(columns, "columns", "project")
@@ -34,7 +43,16 @@ class ProjectDataset(OneToOne):
 
 
 class RenameDataset(OneToOne):
-    """What `Dataset.rename` gives."""
+    """Give columns other names.
+
+    Args:
+        input_columns, output_columns (str or list of str): the old names, and as many new ones.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).rename("a", "x").get_col_names()
+        ['x', 'b']
+    """
 
     def __init__(self, dataset: Dataset, input_columns: str | Sequence[str] | None, output_columns: str | Sequence[str] | None):
         self._inputs = (dataset,)
@@ -55,7 +73,18 @@ class RenameDataset(OneToOne):
 
 
 class FilterDataset(Dataset):
-    """What `Dataset.filter` gives."""
+    """The rows for which a function returns a true value.
+
+    Args:
+        predicate (function): gets numpy arrays and returns a bool.
+        input_columns (str or list of str, optional): what it gets. Default: all columns.
+        num_parallel_workers (int, optional): how many threads call it.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).filter(lambda v: v > 1)]
+        [2, 3]
+    """
 
     def __init__(
         self,

@@ -123,11 +123,20 @@ def _check_alike(first, other, names, i):
 
 
 class FlatMapDataset(Dataset):
-    """What `Dataset.flat_map` gives."""
+    """Make a dataset of each row, and put these one after the other.
 
-    def __init__(self, dataset: Dataset, function: Callable[..., Any]):
-        check_callable(function, "func", "flat_map")
-        self._inputs, self._function = (dataset,), function
+    Args:
+        func (function): gets a numpy array for each column, and returns a dataset.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([2, 3], ["n"], shuffle=False)
+        >>> [int(v) for v, in data.flat_map(lambda n: ds.NumpySlicesDataset(list(range(n)), ["v"], shuffle=False))]
+        [0, 1, 0, 1, 2]
+    """
+
+    def __init__(self, dataset: Dataset, func: Callable[..., Any]):
+        self._inputs, self._function = (dataset,), check_callable(func, "func", "flat_map")
 
     def _columns(self):
         for dataset in self._datasets(self._inputs[0]._rows(Run.start(draw_seed(), 0))):

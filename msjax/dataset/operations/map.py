@@ -33,7 +33,31 @@ _KEPT = 16  # rows that may stand in the place of others
 
 
 class MapDataset(OneToOne):
-    """What `Dataset.map` gives."""
+    """Apply functions or transforms to columns of each row.
+
+    Args:
+        operations (function, transform or list): called one after the other; each gets the values that the one before returned.
+            A function gets numpy arrays, 0-dimensional for scalars, and returns a value for one column, or a tuple for several.
+        input_columns (str or list of str, optional): what the first one gets. Default: the first column; as many as a function
+            requires.
+        output_columns (str or list of str, optional): the names of the results. As many as inputs take the places of these;
+            otherwise they come first, before the other columns. Default: `input_columns`.
+        num_parallel_workers (int, optional): how many workers call the operations; the order of rows stays. Default: the
+            setting's.
+        python_multiprocessing (bool): processes instead of threads. Default: False.
+        options: `callbacks`, a `DSCallback` or a list of them; `max_rowsize`, `offload` and `cache` are MindSpore's.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: an operation fails (when reading); the message names it and the row.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset({"a": [1, 2], "b": [10, 20]}, shuffle=False)
+        >>> data = data.map(lambda a, b: a + b, ["a", "b"], ["sum"], num_parallel_workers=2)
+        >>> [int(row["sum"]) for row in data.create_dict_iterator()]
+        [11, 22]
+    """
 
     def __init__(
         self,
@@ -42,6 +66,7 @@ class MapDataset(OneToOne):
         input_columns: str | Sequence[str] | None = None,
         output_columns: str | Sequence[str] | None = None,
         num_parallel_workers: int | None = None,
+        python_multiprocessing: bool = False,
         **options: Any,
     ):
         who = "map"
@@ -52,7 +77,7 @@ class MapDataset(OneToOne):
         self._operations = check_operations(operations, who)
         self._input_columns = None if input_columns is None else check_columns(input_columns, "input_columns", who)
         self._output_columns = None if output_columns is None else check_columns(output_columns, "output_columns", who)
-        self._workers, self._processes = check_pool(num_parallel_workers, options.get("python_multiprocessing"), who)
+        self._workers, self._processes = check_pool(num_parallel_workers, python_multiprocessing, who)
         callbacks = options.get("callbacks")
         self._callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [] if callbacks is None else [callbacks]
         for callback in self._callbacks:

@@ -11,13 +11,29 @@ import numpy as np
 from msjax.core.base.checks import check_int, check_type, check_value, is_int
 from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.sync import conditions
 from msjax.dataset.run import Run
 
 
 class ShuffleDataset(Dataset):
-    """What `Dataset.shuffle` gives: each row is drawn from a buffer of the next ones."""
+    """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones.
+
+    Args:
+        buffer_size (int): at least 2.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).shuffle(3)
+        >>> sorted(int(v) for v, in data)
+        [1, 2, 3]
+    """
 
     def __init__(self, dataset: Dataset, buffer_size: int):
+        if conditions(dataset):
+            raise RuntimeError("No shuffle after sync operators: 'shuffle' reads rows before 'sync_update' can let them pass.")
         self._inputs = (dataset,)
         self._buffer_size = check_int(buffer_size, "buffer_size", "shuffle", low=2, high=LARGEST)
 
@@ -47,7 +63,16 @@ def buffered_shuffle(rows: Iterator[Any], size: int, slot: Callable[[int], int])
 
 
 class RepeatDataset(Dataset):
-    """What `Dataset.repeat` gives."""
+    """Go through the rows several times in each epoch.
+
+    Args:
+        count (int, optional): how often. Default, and -1: without end.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2], ["v"], shuffle=False).repeat(2)]
+        [1, 2, 1, 2]
+    """
 
     def __init__(self, dataset: Dataset, count: int | None = None):
         self._inputs = (dataset,)
@@ -71,7 +96,16 @@ class RepeatDataset(Dataset):
 
 
 class TakeDataset(Dataset):
-    """What `Dataset.take` gives."""
+    """The first rows.
+
+    Args:
+        count (int): at most how many. Default: -1, all.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).take(2)]
+        [1, 2]
+    """
 
     def __init__(self, dataset: Dataset, count: int = -1):
         self._inputs = (dataset,)
@@ -86,7 +120,16 @@ class TakeDataset(Dataset):
 
 
 class SkipDataset(Dataset):
-    """What `Dataset.skip` gives."""
+    """The rows but the first ones.
+
+    Args:
+        count (int): how many are left out.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).skip(2)]
+        [3]
+    """
 
     def __init__(self, dataset: Dataset, count: int):
         self._inputs = (dataset,)

@@ -19,7 +19,25 @@ from msjax.dataset.values import pad_to
 
 
 class PaddedBatchDataset(BatchDataset):
-    """What `Dataset.padded_batch` gives."""
+    """Put rows together whose sizes differ.
+
+    Args:
+        batch_size (int), drop_remainder (bool), num_parallel_workers (int, optional): as in `batch`.
+        pad_info (dict): {column: (shape, value)}. A None in a shape, or for a shape, is the largest size of the batch; a size
+            that is smaller than a row's cuts it. A value of None is 0 or "". ``{}`` pads all columns so; columns that it doesn't
+            name are not padded.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: shapes differ in spite of it, or there is no such column (when reading).
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax import dataset as ds
+        >>> data = ds.GeneratorDataset([np.ones(1), np.ones(2)], ["v"], shuffle=False).padded_batch(2, pad_info={})
+        >>> [row["v"].tolist() for row in data.create_dict_iterator(output_numpy=True)]
+        [[[1.0, 0.0], [1.0, 1.0]]]
+    """
 
     _who = "padded_batch"
 
@@ -45,7 +63,29 @@ class PaddedBatchDataset(BatchDataset):
 
 
 class BucketBatchByLengthDataset(Dataset):
-    """What `Dataset.bucket_batch_by_length` gives."""
+    """Put rows of similar lengths together.
+
+    Args:
+        column_names (str or list of str): the columns that tell the length: the size of the first axis of one.
+        bucket_boundaries (list of int): bucket i takes lengths below boundary i; one more bucket takes the others.
+        bucket_batch_sizes (list of int): for each bucket, how many rows make a batch.
+        element_length_function (function, optional): the length, from the values of the columns.
+        pad_info (dict, optional): as in `padded_batch`. Default: all columns are padded to the largest size of the batch.
+        pad_to_bucket_boundary (bool): a None in a shape of `pad_info` is the bucket's boundary less one. Default: False.
+        drop_remainder (bool): leave out what doesn't fill a batch; otherwise it comes at the end, bucket by bucket.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: rows can't be put together, or there is no such column (when reading).
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax import dataset as ds
+        >>> data = ds.GeneratorDataset([np.ones(n) for n in (1, 5, 2)], ["v"], shuffle=False)
+        >>> data = data.bucket_batch_by_length("v", [3], [2, 1], pad_info={})
+        >>> data.get_dataset_size(), [row["v"].shape for row in data.create_dict_iterator()]
+        (2, [(1, 5), (2, 2)])
+    """
 
     def __init__(
         self, dataset: Dataset, column_names: str | Sequence[str], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
@@ -61,10 +101,8 @@ class BucketBatchByLengthDataset(Dataset):
             check_kind(values, all(map(is_int, values)), "hold ints", name, who)
             check_value(values, min(values) >= 1, "hold positive ints", name, who)
         check_value(bounds, all(a < b for a, b in itertools.pairwise(bounds)), "rise", "bucket_boundaries", who)
-        if len(sizes) != len(bounds) + 1:
-            raise ValueError(
-                f"For '{who}', there should be one size more than boundaries ({len(bounds)}), but got {len(sizes)} sizes."
-            )
+        fits = len(sizes) == len(bounds) + 1
+        check_value(sizes, fits, f"be one more than boundaries ({len(bounds)})", "bucket_batch_sizes", who)
         if element_length_function is None and len(self._names) != 1:
             raise ValueError(f"For '{who}', 'element_length_function' is needed where there are several 'column_names'.")
         if element_length_function is not None:
@@ -116,17 +154,12 @@ def check_pad_info(pad_info: dict[str, Any] | None, who: str) -> dict[str, Any] 
         return None
     check_type(pad_info, dict, "pad_info", who)
     for name, entry in pad_info.items():
-        if not isinstance(name, str) or not isinstance(entry, tuple):
-            raise TypeError(
-                f"For '{who}', 'pad_info' should be {{column: (shape or None, value)}}, but got {describe(name)}: {describe(entry)}."
-            )
-        if len(entry) != 2:
-            raise ValueError(f"For '{who}', 'pad_info' of {name!r} should be (shape or None, value), but got {describe(entry)}.")
+        fits = isinstance(name, str) and isinstance(entry, tuple)
+        check_kind({name: entry}, fits, "be {column: (shape or None, value)}", "pad_info", who)
+        check_value(entry, len(entry) == 2, "be (shape or None, value)", f"pad_info of {name!r}", who)
         shape = entry[0]
-        if shape is not None and not (isinstance(shape, list) and all(s is None or is_int(s) for s in shape)):
-            raise TypeError(
-                f"For '{who}', the shape in 'pad_info' of {name!r} should be a list of int or None, but got {describe(shape)}."
-            )
+        fits = shape is None or (isinstance(shape, list) and all(s is None or is_int(s) for s in shape))
+        check_kind(shape, fits, "be a list of int or None", f"the shape in 'pad_info' of {name!r}", who)
         for size in shape or ():
             if size is not None:
                 check_int(size, f"pad_info of {name!r}", who, low=1)

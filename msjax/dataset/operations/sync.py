@@ -14,7 +14,31 @@ from msjax.dataset.dataset import Dataset
 
 
 class SyncWaitDataset(Dataset):
-    """What `Dataset.sync_wait` gives."""
+    """Let rows wait until `sync_update` is called on what is made of this dataset, so that the program can change how they are made.
+
+    Args:
+        condition_name (str): the name for `sync_update`.
+        num_batch (int): how many rows pass before they wait. Default: 1.
+        callback (callable, optional): what `sync_update` calls with its data.
+
+    Rows that have waited for ``ds.config.get_callback_timeout()`` seconds go on, with a warning.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: the name is in use.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> size = [1]
+        >>> data = ds.NumpySlicesDataset([1, 1, 1], ["x"]).sync_wait("size", callback=lambda n: size.append(n))
+        >>> data = data.map(lambda x: x * size[-1], ["x"])
+        >>> for (x,) in data.create_tuple_iterator(num_epochs=1):
+        ...     print(x)
+        ...     data.sync_update("size", data=int(x) + 5)
+        1
+        6
+        11
+    """
 
     def __init__(self, dataset: Dataset, condition_name: str, num_batch: int = 1, callback: Callable[..., Any] | None = None):
         self._inputs = (dataset,)

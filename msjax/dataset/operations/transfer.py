@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import itertools
 import threading
-from typing import Any
 
 from msjax.core.base.checks import check_bool
 from msjax.dataset.dataset import Dataset
 
 
 class TransferDataset(Dataset):
-    """What `device_que` gives.
+    """The dataset with a method `send(num_epochs)`, which reads its rows in a thread.
 
     No operator takes rows out of a queue here, so what `send` reads is dropped, as it is by MindSpore on a CPU: it is for what a pipeline does
     while it is read, such as its callbacks. An error ends the thread, which prints it.
+
+    Args:
+        send_epoch_end, create_data_info_queue (bool), queue_name (str): without effect. Default: True, False, "".
+
+    Raises:
+        TypeError: a wrong argument.
+
+    Example:
+        >>> import threading
+        >>> from msjax import dataset as ds
+        >>> seen, both = [], threading.Event()
+        >>> def note(v):
+        ...     seen.append(int(v))
+        ...     if len(seen) == 2:
+        ...         both.set()
+        ...     return v
+        >>> ds.NumpySlicesDataset([5, 6], shuffle=False).map(note).device_que().send(num_epochs=1)
+        >>> both.wait(10), seen
+        (True, [5, 6])
     """
 
-    def __init__(self, dataset: Dataset, send_epoch_end: Any = True, create_data_info_queue: Any = False):
+    def __init__(self, dataset: Dataset, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""):
         check_bool(send_epoch_end, "send_epoch_end", "device_que")
         check_bool(create_data_info_queue, "create_data_info_queue", "device_que")
         self._inputs = (dataset,)
@@ -54,30 +72,3 @@ class TransferDataset(Dataset):
         """End."""
         self._released = True
         self._goes_on.set()
-
-
-def device_que(
-    self: Dataset, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
-) -> TransferDataset:
-    """The dataset with a method `send(num_epochs)`, which reads its rows in a thread.
-
-    Args:
-        send_epoch_end, create_data_info_queue (bool), queue_name (str): without effect. Default: True, False, "".
-
-    Raises:
-        TypeError: a wrong argument.
-
-    Example:
-        >>> import threading
-        >>> from msjax import dataset as ds
-        >>> seen, both = [], threading.Event()
-        >>> def note(v):
-        ...     seen.append(int(v))
-        ...     if len(seen) == 2:
-        ...         both.set()
-        ...     return v
-        >>> ds.NumpySlicesDataset([5, 6], shuffle=False).map(note).device_que().send(num_epochs=1)
-        >>> both.wait(10), seen
-        (True, [5, 6])
-    """
-    return TransferDataset(self, send_epoch_end, create_data_info_queue)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_kind
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_value
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
@@ -78,10 +78,8 @@ class GeneratorDataset(MappableDataset):
         if column_types is not None:
             types: list[Any] = column_types if isinstance(column_types, list) else [column_types]
             self._types = [numpy_dtype(t, "column_types", who) for t in check_list(types, "column_types", who)]
-            if len(self._types) != len(self._names):
-                raise ValueError(
-                    f"For '{who}', there should be a type for each of {self._names}, but got {describe(column_types)}."
-                )
+            fits = len(self._types) == len(self._names)
+            check_value(column_types, fits, f"be a type for each of {self._names}", "column_types", who)
         self.source: Any = source
         self._by_index = by_index and not isinstance(source, dict)
         self._batches: Any = batch_sampler

@@ -11,7 +11,7 @@ from msjax.core.base.checks import check_bool, check_int, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST, check_pool, check_whole
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.draws import NumpyDraws
+from msjax.dataset.draws import Draws
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.samplers import (
     BuiltinSampler,
@@ -135,9 +135,9 @@ class _Sizing:
     def rng():
         return np.random.default_rng(0)
 
-    @classmethod
-    def draws(cls):
-        return NumpyDraws(cls.rng())
+    @staticmethod
+    def draws():
+        return Draws(0, {})
 
     shared_draws = draws
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_type
-from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_data
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files
@@ -129,8 +129,5 @@ def _typed(name, value, field):
     if field["type"] in ("string", "bytes"):
         return value
     value = np.asarray(value, field["type"])
-    if value.ndim and "shape" not in field:
-        raise RuntimeError(
-            f"For 'MindDataset', 'padded_sample' should have a number for column {name!r}, but has {describe(value)}."
-        )
-    return value
+    fits = not value.ndim or "shape" in field
+    return check_data(value, fits, f"'padded_sample' should have a number for column {name!r}", "MindDataset")

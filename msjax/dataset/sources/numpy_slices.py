@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_kind
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_value
 from msjax.dataset.checks import check_columns
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, owned
@@ -56,10 +55,8 @@ class NumpySlicesDataset(MappableDataset):
         columns = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else [data]
         own = list(data) if isinstance(data, dict) else [f"column_{i}" for i in range(len(columns))]
         self._names = names or own
-        if not columns or len(self._names) != len(columns):
-            raise ValueError(
-                f"For '{who}', there should be a name for each of the {len(columns)} columns, but got {describe(column_names)}."
-            )
+        fits = columns and len(self._names) == len(columns)
+        check_value(column_names, fits, f"be a name for each of the {len(columns)} columns", "column_names", who)
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self._workers, self._processes = 1, False  # slicing costs less than handing it to a worker
         self._arrays = [_column(column, name) for column, name in zip(columns, self._names)]

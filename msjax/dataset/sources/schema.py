@@ -7,7 +7,7 @@ from typing import Any
 
 from msjax.common.dtype import Type
 from msjax.core.base.checks import check_kind, check_str, check_value, is_int
-from msjax.core.base.errors import describe
+from msjax.dataset.checks import check_data
 
 # The names of types that a column may have.
 TYPES = (
@@ -80,8 +80,7 @@ class Schema:
         """
         if isinstance(columns, dict):
             columns = [{"name": name, **column} for name, column in sorted(columns.items())]
-        if not isinstance(columns, list):
-            raise RuntimeError(f"For 'parse_columns', 'columns' should be a list or a dict, but got {describe(columns)}.")
+        check_data(columns, isinstance(columns, list), "'columns' should be a list or a dict", "parse_columns")
         self.columns = []
         for column in columns:
             missing = [key for key in ("name", "type") if key not in column]
@@ -100,13 +99,10 @@ class Schema:
         Raises:
             RuntimeError: it has no columns, or something else besides.
         """
-        if not isinstance(json_obj, dict) or "columns" not in json_obj:
-            raise RuntimeError(f"For 'Schema', 'columns' should be in the JSON, but got {describe(json_obj)}.")
-        unknown = set(json_obj) - {"columns", "datasetType", "numRows"}
-        if unknown:
-            raise RuntimeError(
-                f"For 'Schema', the JSON should hold columns, datasetType and numRows, but has {sorted(unknown)[0]!r}."
-            )
+        fits = isinstance(json_obj, dict) and "columns" in json_obj
+        check_data(json_obj, fits, "'columns' should be in the JSON", "Schema")
+        unknown = sorted(set(json_obj) - {"columns", "datasetType", "numRows"})
+        check_data(unknown, not unknown, "the JSON should hold columns, datasetType and numRows", "Schema")
         rows = json_obj.get("numRows", 0)
         check_value(rows, is_int(rows) and rows >= 0, "be an int from 0 on", "numRows", "Schema")
         self.dataset_type, self.num_rows = json_obj.get("datasetType", ""), rows

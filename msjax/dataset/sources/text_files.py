@@ -12,9 +12,8 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
 from msjax.dataset import config
-from msjax.dataset.checks import check_list, check_workers
+from msjax.dataset.checks import check_data, check_list, check_workers
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.draws import NumpyDraws
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
@@ -83,7 +82,7 @@ class RowsOfFiles(Dataset):
         readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
         rows = _in_turn(readers)
         if self._shuffle == Shuffle.GLOBAL:
-            rows = buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots())
+            rows = buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size)))
         if self._shards is not None and not self._shards_are_files():
             rows = self._of_shard(rows)
         return itertools.islice(rows, self._limit)
@@ -91,7 +90,9 @@ class RowsOfFiles(Dataset):
     def _of_worker(self, files, rng):
         for path in files:
             rows = (FileRow.of(row, path) for row in self._read(path))
-            yield from buffered_shuffle(rows, _BUFFER, NumpyDraws(rng).slots()) if self._shuffle == Shuffle.INFILE else rows
+            yield from (
+                buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size))) if self._shuffle == Shuffle.INFILE else rows
+            )
 
     def _of_shard(self, rows):
         total = sum(map(self._file_count, self._files))
@@ -195,11 +196,8 @@ class CSVDataset(RowsOfFiles):
             return self._given
         with open(self._files[0], encoding="utf-8", newline="") as file:
             names = next(csv.reader(file, delimiter=self._delimiter), [])
-        if not names or len(set(names)) != len(names):
-            raise RuntimeError(
-                f"CSVDataset: the first line of {self._files[0]} should name the columns, each once, but has {names}."
-            )
-        return names
+        fits = names and len(set(names)) == len(names)
+        return check_data(names, fits, f"the first line of {self._files[0]} should name the columns, each once", "CSVDataset")
 
     def _lines(self, path):
         with open(path, encoding="utf-8", newline="") as file:

@@ -164,10 +164,8 @@ class SlidingWindow(Transform):
         self.axis: int = check_int(axis, "axis", "SlidingWindow")
 
     def _apply(self, array):
-        if array.ndim != 1 or self.axis not in (0, -1):
-            raise RuntimeError(
-                f"SlidingWindow: the input should be a vector and 'axis' 0, but got {describe(array)} and {self.axis}."
-            )
+        fits = array.ndim == 1 and self.axis in (0, -1)
+        check_data(array, fits, f"the input should be a vector, and 'axis', {self.axis}, 0", "SlidingWindow")
         if len(array) < self.width:
             return np.empty(0, array.dtype)
         return np.lib.stride_tricks.sliding_window_view(array, self.width).copy()

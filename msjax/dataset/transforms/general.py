@@ -94,12 +94,12 @@ class OneHot(Transform):
         self.smoothing_rate: Any = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
 
     def _apply(self, labels):
-        if labels.dtype.kind not in "iu" or labels.ndim > 2 or (labels.ndim == 2 and labels.shape[1] != 1):
-            raise RuntimeError(f"OneHot: labels should be an int, or ints of shape (N,) or (N, 1), but got {describe(labels)}.")
+        fits = labels.dtype.kind in "iu" and (labels.ndim < 2 or (labels.ndim == 2 and labels.shape[1] == 1))
+        check_data(labels, fits, "labels should be an int, or ints of shape (N,) or (N, 1)", "OneHot")
         if labels.ndim and labels.shape[-1] == 1:
             labels = labels[..., 0]
-        if labels.size and not (0 <= labels.min() and labels.max() < self.num_classes):
-            raise RuntimeError(f"OneHot: labels should be in [0, {self.num_classes}), but got {describe(labels.tolist())}.")
+        fits = not labels.size or (labels.min() >= 0 and labels.max() < self.num_classes)
+        check_data(labels.tolist(), fits, f"labels should be in [0, {self.num_classes})", "OneHot")
         hot = np.arange(self.num_classes) == labels[..., None]
         if not self.smoothing_rate:
             return hot.astype(labels.dtype)
@@ -184,10 +184,8 @@ class Concatenate(Transform):
 
     def _apply(self, *arrays):
         parts = [part for part in (self.prepend, *arrays, self.append) if part is not None]
-        if not all(same_type(part.dtype, parts[0].dtype) for part in parts):
-            raise RuntimeError(
-                f"Concatenate: all should have the same type, but got {', '.join(str(part.dtype) for part in parts)}."
-            )
+        fits = all(same_type(part.dtype, parts[0].dtype) for part in parts)
+        check_data(parts, fits, "all should have the same type", "Concatenate")
         try:
             return np.concatenate(parts, self.axis)
         except ValueError as error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.core.base.checks import check_number, check_value, is_number
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind, check_number, check_value, is_number
 from msjax.dataset.checks import check_list, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import call_in_turn
@@ -251,8 +250,7 @@ class RandomSelectSubpolicy(ImageTransform):
             for at, step in enumerate(check_list(steps, f"policy[{number}]", who)):
                 name = f"policy[{number}][{at}]"
                 check_value(step, isinstance(step, tuple) and len(step) == 2, "be a tuple (transform, probability)", name, who)
-                if not callable(step[0]):
-                    raise TypeError(f"For '{who}', the transform of '{name}' should be callable, but got {describe(step[0])}.")
+                check_kind(step[0], callable(step[0]), "be callable", f"the transform of '{name}'", who)
                 check_number(step[1], f"the probability of {name}", who, low=0, high=1)
         self.policy: list[list[tuple[Any, float]]] = policy
 

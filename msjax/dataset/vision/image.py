@@ -91,11 +91,9 @@ class ImageTransform(Transform):
 
     def _check_array(self, array):
         """RuntimeError for an array that is no image: by default it has two axes, or three with channels at the end."""
-        if array.ndim not in (2, 3) or array.dtype.kind not in "biuf" or not array.size:
-            raise RuntimeError(
-                f"{type(self).__name__}: the image should have numbers and the axes (height, width) or (height, width, channels), "
-                f"but got {describe(array)}."
-            )
+        fits = array.ndim in (2, 3) and array.dtype.kind in "biuf" and array.size
+        should = "the image should have numbers and the axes (height, width) or (height, width, channels)"
+        check_data(array, fits, should, type(self).__name__)
 
 
 def pillow() -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_number, is_number
-from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
@@ -65,8 +64,7 @@ class RandomErasing(ImageTransform):
         channels, height, width = image.shape
         top, left, tall, wide = random_window(height, width, self.scale, self.ratio, self.max_attempts)
         value = rng.standard_normal((channels, tall, wide)) if self.value == "random" else np.reshape(self.value, (-1, 1, 1))
-        if value.shape[0] not in (1, channels):
-            raise RuntimeError(f"RandomErasing: 'value' is for {value.shape[0]} channels, but the image has {channels}.")
+        check_data(image, value.shape[0] in (1, channels), f"'value' is for {value.shape[0]} channels", "RandomErasing")
         result = image if self.inplace else image.copy()
         result[:, top : top + tall, left : left + wide] = value
         return result
@@ -108,12 +106,9 @@ class _MixedBatch(Transform):
     alpha: float = 1.0
 
     def _check(self, images, labels):
-        who = type(self).__name__
-        if images.ndim != 4 or labels.ndim not in (2, 3) or len(images) != len(labels):
-            raise RuntimeError(
-                f"{who}: it takes a batch of images (four axes) and their one-hot labels (two or three axes), but got "
-                f"{describe(images)} and {describe(labels)}."
-            )
+        fits = images.ndim == 4 and labels.ndim in (2, 3) and len(images) == len(labels)
+        should = "it takes a batch of images (four axes) and their one-hot labels (two or three axes)"
+        check_data((images, labels), fits, should, type(self).__name__)
 
     def _mix_labels(self, labels, others, share):
         share = np.reshape(share, (-1,) + (1,) * (labels.ndim - 1))

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_number, check_value
-from msjax.core.base.errors import describe
-from msjax.dataset.checks import check_enum, check_list
+from msjax.dataset.checks import check_data, check_enum, check_list
 from msjax.dataset.enums import Named
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import call_in_turn
@@ -119,10 +118,8 @@ class _Policy(ImageTransform):
 
     def _check_array(self, array):
         super()._check_array(array)
-        if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
-            raise RuntimeError(
-                f"{type(self).__name__}: the image should have the type uint8 and the axes (height, width, 3), but got {describe(array)}."
-            )
+        fits = array.ndim == 3 and array.shape[2] == 3 and array.dtype == np.uint8
+        check_data(array, fits, "the image should have the type uint8 and the axes (height, width, 3)", type(self).__name__)
 
 
 _SPACE = (

@@ -351,10 +351,10 @@ class PadToSize(ImageTransform):
     def _apply(self, image):
         extra = [new - old for new, old in zip(self.size, size_of(image))]
         before = [e // 2 for e in extra] if self.offset is None else list(self.offset)
-        if min(extra) < 0 or any(b > e for b, e in zip(before, extra)):
-            raise RuntimeError(
-                f"PadToSize: an image of {size_of(image)} can't be padded to {self.size} with the offset {before}."
-            )
+        fits = min(extra) >= 0 and all(b <= e for b, e in zip(before, extra))
+        check_data(
+            image, fits, f"the image of {size_of(image)} should fit into {self.size} with the offset {before}", "PadToSize"
+        )
         (top, left), (tall, wide) = before, extra
         return pad(image, left, top, wide - left, tall - top, self.fill_value, self.padding_mode)
 
@@ -388,7 +388,7 @@ class ResizedCrop(ImageTransform):
 
     def _apply(self, image):
         top, left, height, width = self.window
-        if top + height > size_of(image)[0] or left + width > size_of(image)[1]:
-            raise RuntimeError(f"ResizedCrop: the window {self.window} is not within an image of {size_of(image)}.")
+        fits = top + height <= size_of(image)[0] and left + width <= size_of(image)[1]
+        check_data(image, fits, f"the window {self.window} should be within the image of {size_of(image)}", "ResizedCrop")
         window = crop(image, *self.window)
         return resize(window, *target_size(self.size, window), self.interpolation, "ResizedCrop")

@@ -1,10 +1,6 @@
 """MindSpore's other name for `msjax.dataset.vision`."""
 
-from typing import TYPE_CHECKING
+from msjax.dataset import vision as _same
+from msjax.dataset.vision import *
 
-from msjax.core.base.lazy import on_first_use
-
-if TYPE_CHECKING:
-    from msjax.dataset.vision import *
-else:
-    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.dataset.vision")
+__getattr__ = _same.__getattr__

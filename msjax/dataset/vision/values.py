@@ -11,7 +11,6 @@ from msjax.common.typing import DTypeLike
 from msjax.core.base.checks import check_bool, check_number, check_one_of
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import check_data, check_numbers
-from msjax.dataset.result_memory import empty
 from msjax.dataset.transforms.base import OF_BATCHES
 from msjax.dataset.transforms.general import TypeCast
 from msjax.dataset.values import is_pil, numpy_dtype
@@ -194,10 +193,8 @@ class ToTensor(ImageTransform):
 
     def _check_array(self, array):
         super()._check_array(array)
-        if array.dtype in (np.int64, np.uint32, np.uint64):
-            raise RuntimeError(
-                f"ToTensor: the image should be of a type whose numbers float32 can hold, but is of {array.dtype}."
-            )
+        fits = array.dtype not in (np.int64, np.uint32, np.uint64)
+        check_data(array, fits, "the image should be of a type whose numbers float32 can hold", "ToTensor")
 
     def _apply(self, image):
         array = np.asarray(image)
@@ -271,7 +268,7 @@ def _channels_to_front(transform, images):
 
 def _in_front(images):
     """(images, channels, height, width) from (images, height, width, channels), contiguous."""
-    result = empty((len(images), images.shape[3], *images.shape[1:3]), images.dtype)
+    result = np.empty((len(images), images.shape[3], *images.shape[1:3]), images.dtype)
     for channel in range(images.shape[3]):  # faster than all at once, where the last axis is short
         result[:, channel] = images[..., channel]
     return result
@@ -295,7 +292,7 @@ def normalize_to_channels_in_front(normalize: Normalize, images: np.ndarray) -> 
     channels = normalize._channels_of(images[0])
     mean, scale = (np.resize(v, channels)[:, None, None] for v in (normalize._mean, normalize._scale))
     planes = images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
-    result = empty(planes.shape, np.float32)
+    result = np.empty(planes.shape, np.float32)
     large = planes.shape[2] * planes.shape[3] > _LARGE_IMAGE
     for some in map(slice, range(len(result)), range(1, len(result) + 1)) if large else (slice(None),):
         for at in range(channels):

@@ -120,9 +120,9 @@ def names_of_class(cls: type) -> ClassNames:
         members = vars(owner).copy()
         if is_library(owner.__module__):
             # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
-            for method in members.values() if is_cell and before_cell else ():
-                if isinstance(method, types.FunctionType):
-                    libraries.update(names_in(method.__code__))
+            if is_cell and before_cell:  # which read what they annotate by computed names
+                codes = [method.__code__ for method in members.values() if isinstance(method, types.FunctionType)]
+                libraries.update(members.get("__annotations__", ()), *map(names_in, codes))
             continue
         if not issubclass(owner, CellBase):
             silent.append(owner)

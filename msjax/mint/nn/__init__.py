@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 from msjax.mint.nn import functional as functional
 from msjax.mint.nn.layers import *
-from msjax.mint.nn.losses import *
 from msjax.mint.nn.weighted import *
-from msjax.mint.nn.windows import *
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = on_first_use(__name__)

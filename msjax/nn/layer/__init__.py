@@ -6,7 +6,6 @@ from msjax.core.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.nn.layer.activation import *
-    from msjax.nn.layer.adaptive_pooling import *
     from msjax.nn.layer.attention import *
     from msjax.nn.layer.basic import *
     from msjax.nn.layer.combined import *
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from msjax.nn.layer.pooling import *
     from msjax.nn.layer.rnn_cells import *
     from msjax.nn.layer.rnns import *
-    from msjax.nn.layer.softmax import *
     from msjax.nn.layer.timedistributed import *
     from msjax.nn.layer.transformer import *
 else:

@@ -1,8 +1,6 @@
-"""Activation layers."""
+"""Activation and softmax layers."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -10,16 +8,17 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_kind, check_number, check_order, check_positive_int, check_shape
+from msjax.core.base.checks import check_bool, check_kind, check_number, check_order, check_positive_int, check_rank, check_shape
+from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
+from msjax.nn.function_layer import Layer, OfInputX, OfX
 from msjax.ops.function.math_func import elementary
-from msjax.ops.function.nn_func import activations as ops, gated
+from msjax.ops.function.nn_func import activations, activations as ops, softmaxes
 
 __all__ = [
-    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish",
-    "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softsign", "Tanh", "Tanhshrink",
-    "Threshold", "get_activation",
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold", "get_activation", "LogSoftmax", "LogSoftmaxExt", "Softmax", "Softmax2d", "Softmin",
 ]  # fmt: skip
 
 
@@ -41,7 +40,23 @@ class ReLU(Cell):
         return ops.relu(input)
 
 
-class ReLU6(Cell):
+# fmt: off
+class Sigmoid(OfX, of=ops.sigmoid): ...
+class LogSigmoid(OfInputX, of=ops.logsigmoid): ...
+class Tanh(OfX, of=elementary.tanh): ...
+class Tanhshrink(OfX, of=ops.tanhshrink): ...
+class Softsign(OfX, of=ops.softsign): ...
+class SiLU(OfX, of=ops.silu): ...
+class Mish(OfInputX, of=ops.mish): ...
+class HSigmoid(Layer, of=ops.hardsigmoid): ...
+class HSwish(Layer, of=ops.hardswish): ...
+class SeLU(OfInputX, of=ops.selu): ...
+class CELU(OfX, of=ops.celu): alpha: float = 1.0
+class HShrink(Layer, of=ops.hardshrink, lambd=check_number): lambd: float = 0.5
+# fmt: on
+
+
+class ReLU6(OfX, of=ops.relu6):
     """min(max(x, 0), 6), elementwise.
 
     Example:
@@ -49,39 +64,8 @@ class ReLU6(Cell):
         [0. 2. 6.]
     """
 
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.relu6(x)
 
-
-class Sigmoid(Cell):
-    """1 / (1 + exp(-x)), elementwise."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.sigmoid(x)
-
-
-class LogSigmoid(Cell):
-    """log(sigmoid(x)), elementwise."""
-
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return ops.logsigmoid(input_x)
-
-
-class Tanh(Cell):
-    """The hyperbolic tangent, elementwise."""
-
-    def construct(self, x: Tensor) -> Tensor:
-        return elementary.tanh(x)
-
-
-class Tanhshrink(Cell):
-    """x - tanh(x), elementwise."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.tanhshrink(x)
-
-
-class Hardtanh(Cell):
+class Hardtanh(OfX, of=ops.hardtanh, min_val=check_number, max_val=check_number):
     """x limited to [min_val, max_val], elementwise.
 
     Args:
@@ -93,24 +77,14 @@ class Hardtanh(Cell):
         ValueError: `min_val` is not below `max_val`.
     """
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
-        super().__init__()
-        self.min_val: Any = check_number(min_val, "min_val", "Hardtanh")
-        self.max_val: Any = check_number(max_val, "max_val", "Hardtanh")
-        check_order(min_val, max_val, ("min_val", "max_val"), "Hardtanh")
+    min_val: float = -1.0
+    max_val: float = 1.0
 
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.hardtanh(x, self.min_val, self.max_val)
+    def _check_settings(self) -> None:
+        check_order(self.min_val, self.max_val, ("min_val", "max_val"), "Hardtanh")
 
 
-class Softsign(Cell):
-    """x / (1 + |x|), elementwise."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.softsign(x)
-
-
-class GELU(Cell):
+class GELU(OfX, approximate=check_bool):
     """x * Phi(x), elementwise.
 
     Args:
@@ -120,102 +94,37 @@ class GELU(Cell):
         TypeError: `approximate` is not a bool.
     """
 
-    def __init__(self, approximate: bool = True):
-        super().__init__()
-        self.approximate: bool = check_bool(approximate, "approximate", "GELU")
+    approximate: bool = True
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")
 
 
-class FastGelu(Cell):
+class FastGelu(OfX, of=ops.fast_gelu):
     """A faster approximation of GELU, elementwise: x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))."""
 
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.fast_gelu(x)
 
-
-class SiLU(Cell):
-    """x * sigmoid(x), elementwise."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.silu(x)
-
-
-class Mish(Cell):
-    """x * tanh(log(1 + exp(x))), elementwise."""
-
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return ops.mish(input_x)
-
-
-class HSigmoid(Cell):
-    """max(0, min(1, (x + 3) / 6)), elementwise."""
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return ops.hardsigmoid(input)
-
-
-class HSwish(Cell):
-    """x * hsigmoid(x), elementwise."""
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return ops.hardswish(input)
-
-
-class GLU(Cell):
+class GLU(OfX, of=activations.glu):
     """a * sigmoid(b), where a and b are the two halves of the input along an axis.
 
     Args:
         axis (int): the axis, of an even size. Default: -1.
     """
 
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return gated.glu(x, self.axis)
+    axis: int = -1
 
 
-class ELU(Cell):
+class ELU(OfX, of=ops.elu):
     """x where positive, alpha * (exp(x) - 1) elsewhere.
 
     Args:
         alpha (float): MindSpore's operator takes 1.0 only. Default: 1.0.
     """
 
-    def __init__(self, alpha: float = 1.0):
-        super().__init__()
-        self.alpha = alpha
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.elu(x, self.alpha)
+    alpha: float = 1.0
 
 
-class CELU(Cell):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), elementwise.
-
-    Args:
-        alpha (float): Default: 1.0.
-    """
-
-    def __init__(self, alpha: float = 1.0):
-        super().__init__()
-        self.alpha = alpha
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.celu(x, self.alpha)
-
-
-class SeLU(Cell):
-    """scale * x where positive, scale * alpha * (exp(x) - 1) elsewhere, with the scale and alpha that preserve the variance."""
-
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return ops.selu(input_x)
-
-
-class LeakyReLU(Cell):
+class LeakyReLU(OfX, of=ops.leaky_relu):
     """x where positive, alpha * x elsewhere.
 
     Args:
@@ -226,15 +135,10 @@ class LeakyReLU(Cell):
         [-0.2  2. ]
     """
 
-    def __init__(self, alpha: float = 0.2):
-        super().__init__()
-        self.alpha = alpha
-
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.leaky_relu(x, self.alpha)
+    alpha: float = 0.2
 
 
-class RReLU(Cell):
+class RReLU(OfX, of=ops.rrelu, lower=check_number, upper=check_number):
     """x where positive, a random slope from [lower, upper] times x elsewhere.
 
     Args:
@@ -246,14 +150,33 @@ class RReLU(Cell):
         ValueError: `lower` is above `upper`.
     """
 
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3):
-        super().__init__()
-        self.lower: Any = check_number(lower, "lower", "RReLU")
-        self.upper: Any = check_number(upper, "upper", "RReLU")
-        check_order(lower, upper, ("lower", "upper"), "RReLU", equal=True)
+    lower: float = 1.0 / 8
+    upper: float = 1.0 / 3
 
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.rrelu(x, self.lower, self.upper)
+    def _check_settings(self) -> None:
+        check_order(self.lower, self.upper, ("lower", "upper"), "RReLU", equal=True)
+
+
+class SoftShrink(Layer, of=ops.softshrink, lambd=check_number):
+    """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
+
+    Args:
+        lambd (float): not negative. Default: 0.5.
+    """
+
+    lambd: float = 0.5
+
+
+class Threshold(OfInputX, of=ops.threshold):
+    """x where x > threshold, `value` elsewhere.
+
+    Args:
+        threshold (int or float): the threshold.
+        value (int or float): the replacement of smaller elements.
+    """
+
+    threshold: float
+    value: float
 
 
 class PReLU(Cell):
@@ -304,51 +227,63 @@ class PReLUExt(Cell):
         return ops.prelu(input, self.weight)
 
 
-class HShrink(Cell):
-    """x where |x| > lambd, 0 elsewhere.
+class Softmax(Layer, of=softmaxes.softmax):
+    """exp(x) / sum(exp(x)) along an axis.
 
     Args:
-        lambd (float): Default: 0.5.
+        axis (int or tuple): the axis. Default: -1.
+
+    Raises:
+        TypeError: `axis` is neither an int nor a tuple.
+
+    Example:
+        >>> print(nn.Softmax()(Tensor([0.0, 0.0])))
+        [0.5 0.5]
     """
 
-    def __init__(self, lambd: float = 0.5):
-        super().__init__()
-        self.lambd: Any = check_number(lambd, "lambd", "HShrink")
+    axis: Axes = -1
 
-    def construct(self, input: TensorLike) -> Tensor:
-        return ops.hardshrink(input, self.lambd)
+    def _check_settings(self) -> None:
+        fits = not isinstance(self.axis, bool) and isinstance(self.axis, (int, tuple, list))
+        check_kind(self.axis, fits, "be an int or a tuple", "axis", "Softmax")
 
 
-class SoftShrink(Cell):
-    """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
+class Softmax2d(Cell):
+    """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        check_rank(x, (3, 4), "the input", "Softmax2d")
+        return softmaxes.softmax(x, -3)
+
+
+class Softmin(OfX, of=softmaxes.softmin):
+    """exp(-x) / sum(exp(-x)) along an axis.
 
     Args:
-        lambd (float): not negative. Default: 0.5.
+        axis (int): the axis. Default: -1.
     """
 
-    def __init__(self, lambd: float = 0.5):
-        super().__init__()
-        self.lambd: Any = check_number(lambd, "lambd", "SoftShrink")
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return ops.softshrink(input, self.lambd)
+    axis: int = -1
 
 
-class Threshold(Cell):
-    """x where x > threshold, `value` elsewhere.
+class LogSoftmax(OfX, of=softmaxes.log_softmax):
+    """log(softmax(x)) along an axis; the argument is that of `Softmin`."""
+
+    axis: int = -1
+
+
+class LogSoftmaxExt(OfX):
+    """log(softmax(x)) along an axis.
 
     Args:
-        threshold (int or float): the threshold.
-        value (int or float): the replacement of smaller elements.
+        dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
     """
 
-    def __init__(self, threshold: float, value: float):
-        super().__init__()
-        self.threshold = threshold
-        self.value = value
+    dim: int | None = None
 
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return ops.threshold(input_x, self.threshold, self.value)
+    def construct(self, x: Tensor) -> Tensor:
+        dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+        return softmaxes.log_softmax(x, dim)
 
 
 ACTIVATIONS = {

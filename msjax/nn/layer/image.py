@@ -13,6 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_float, check_kind, check_number, check_positive_int, check_rank, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import joining
 from msjax.ops.function.image_func import pixels, resizing
@@ -26,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Upsample(Cell):
+class Upsample(OfX, of=resizing.interpolate):
     """An image brought to another size; see `ops.interpolate`.
 
     Args:
@@ -41,58 +42,34 @@ class Upsample(Cell):
         [[[1. 1. 2. 2.]]]
     """
 
-    def __init__(
-        self,
-        size: int | tuple[int, ...] | None = None,
-        scale_factor: float | tuple[float, ...] | None = None,
-        mode: str = "nearest",
-        align_corners: bool | None = None,
-        recompute_scale_factor: bool | None = None,
-    ):
-        super().__init__()
-        self.size = size
-        self.scale_factor = scale_factor
-        self.mode = mode
-        self.align_corners = align_corners
-        self.recompute_scale_factor = recompute_scale_factor
-
-    def construct(self, x: Tensor) -> Tensor:
-        return resizing.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        )  # fmt: skip
+    size: int | tuple[int, ...] | None = None
+    scale_factor: float | tuple[float, ...] | None = None
+    mode: str = "nearest"
+    align_corners: bool | None = None
+    recompute_scale_factor: bool | None = None
 
 
-class PixelShuffle(Cell):
+class PixelShuffle(Layer, of=pixels.pixel_shuffle):
     """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
     Args:
         upscale_factor (int): r.
     """
 
-    def __init__(self, upscale_factor: int):
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return pixels.pixel_shuffle(input, self.upscale_factor)
+    upscale_factor: int
 
 
-class PixelUnshuffle(Cell):
+class PixelUnshuffle(Layer, of=pixels.pixel_unshuffle):
     """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
     Args:
         downscale_factor (int): r.
     """
 
-    def __init__(self, downscale_factor: int):
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return pixels.pixel_unshuffle(input, self.downscale_factor)
+    downscale_factor: int
 
 
-class ChannelShuffle(Cell):
+class ChannelShuffle(OfX, of=pixels.channel_shuffle, groups=check_positive_int):
     """The channels (axis 1) in groups, taken one of each group in turn.
 
     Args:
@@ -102,12 +79,7 @@ class ChannelShuffle(Cell):
         TypeError, ValueError: `groups` is not a positive int.
     """
 
-    def __init__(self, groups: int):
-        super().__init__()
-        self.groups: int = check_positive_int(groups, "groups", "ChannelShuffle")
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return pixels.channel_shuffle(x, self.groups)
+    groups: int
 
 
 class CentralCrop(Cell):

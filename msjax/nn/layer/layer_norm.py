@@ -13,6 +13,7 @@ from msjax.common.typing import InitLike, TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_number, check_positive_int, check_value
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import OfInputX
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import local_response, normalization as ops
 from msjax.ops.operations import nn_ops
@@ -164,7 +165,7 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
-class LRN(Cell):
+class LRN(OfInputX, of=local_response.lrn):
     """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
 
     Args:
@@ -177,17 +178,11 @@ class LRN(Cell):
         - **x** (Tensor) - of shape (N, C, H, W).
     """
 
-    def __init__(
-        self,
-        depth_radius: int = 5,
-        bias: float = 1.0,
-        alpha: float = 1.0,
-        beta: float = 0.5,
-        norm_region: str = "ACROSS_CHANNELS",
-    ):
-        super().__init__()
-        local_response.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
-        self._arguments = (depth_radius, bias, alpha, beta, norm_region)
+    depth_radius: int = 5
+    bias: float = 1.0
+    alpha: float = 1.0
+    beta: float = 0.5
+    norm_region: str = "ACROSS_CHANNELS"
 
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return local_response.lrn(input_x, *self._arguments)
+    def _check_settings(self) -> None:
+        local_response.check_lrn(*self._values(), "LRN")

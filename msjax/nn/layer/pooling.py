@@ -1,4 +1,4 @@
-"""Pooling layers."""
+"""Pooling layers, adaptive and fractional ones among them, and unpooling."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_int, check_one_of, check_value
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_positive_int, check_value
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX
 from msjax.nn.primitive_attributes import PrimitiveAttribute
-from msjax.ops.function.nn_func import pooling as ops
+from msjax.ops.function.nn_func import pooling as ops, unpooling
 from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import pooling_ops
 
 __all__ = [
     "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "LPPool1d", "LPPool2d",
-    "MaxPool1d", "MaxPool2d", "MaxPool2dExt", "MaxPool3d",
+    "MaxPool1d", "MaxPool2d", "MaxPool2dExt", "MaxPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
 ]  # fmt: skip
 
 
@@ -156,30 +159,15 @@ class MaxPool3d(_MaxPool):
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
 
 
-class MaxPool2dExt(Cell):
+class MaxPool2dExt(Layer, of=ops.max_pool2d):
     """The largest value of each window of an input (N, C, H, W), with the arguments of `ops.max_pool2d`."""
 
-    def __init__(
-        self,
-        kernel_size: int | tuple[int, ...] = 1,
-        stride: int | tuple[int, ...] | None = None,
-        padding: int | tuple[int, ...] = 0,
-        dilation: int | tuple[int, ...] = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ):
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def construct(self, input: Tensor) -> Any:
-        return ops.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
-        )
+    kernel_size: int | tuple[int, ...] = 1
+    stride: int | tuple[int, ...] | None = None
+    padding: int | tuple[int, ...] = 0
+    dilation: int | tuple[int, ...] = 1
+    return_indices: bool = False
+    ceil_mode: bool = False
 
 
 class _AvgPool(_Pool):
@@ -325,16 +313,14 @@ class AvgPool3dExt(_AvgPoolExt):
     axes = 3
 
 
-class _LPPool(Cell):
-    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: Any = False):
-        super().__init__()
-        self.norm_type = norm_type
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.ceil_mode = ceil_mode
+class _LPPool(OfX):
+    norm_type: Any
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: Any = False
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPool, of=ops.lp_pool1d):
     """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
 
     Args:
@@ -345,12 +331,96 @@ class LPPool1d(_LPPool):
         [[[5.]]]
     """
 
-    def construct(self, x: Tensor) -> Tensor:
-        return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPool, of=ops.lp_pool2d):
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `LPPool1d`."""
 
-    def construct(self, x: TensorLike) -> Tensor:
-        return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+class AdaptiveAvgPool1d(Layer, of=ops.adaptive_avg_pool1d, output_size=check_positive_int):
+    """The means of `output_size` equal parts of the last axis of an input (N, C, L).
+
+    Args:
+        output_size (int): has to divide L.
+
+    Example:
+        >>> print(nn.AdaptiveAvgPool1d(2)(Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
+        [[[1.5 3.5]]]
+    """
+
+    output_size: int
+
+
+class AdaptiveAvgPool2d(Layer, of=ops.adaptive_avg_pool2d):
+    """The means of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
+
+    Args:
+        output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
+
+    Example:
+        >>> nn.AdaptiveAvgPool2d((3, None))(ops.ones((1, 2, 7, 8))).shape
+        (1, 2, 3, 8)
+    """
+
+    output_size: Any
+
+
+# fmt: off
+class AdaptiveAvgPool3d(Layer, of=ops.adaptive_avg_pool3d): output_size: Any
+class AdaptiveMaxPool1d(OfX, of=ops.adaptive_max_pool1d, output_size=check_positive_int): output_size: int
+# fmt: on
+
+
+class AdaptiveMaxPool2d(Layer, of=ops.adaptive_max_pool2d):
+    output_size: int | tuple[int | None, ...] | None
+    return_indices: bool = False
+
+
+class AdaptiveMaxPool3d(Layer, of=ops.adaptive_max_pool3d):
+    """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveMaxPool2d`."""
+
+    output_size: int | tuple[int | None, ...] | None
+    return_indices: bool = False
+
+
+class _MaxUnpool(Layer):
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
+
+    def construct(self, x: TensorLike, indices: TensorLike, output_size: int | tuple[int, ...] | None = None) -> Tensor:
+        return self._function(x, indices, *self._values(), output_size)
+
+
+class MaxUnpool1d(_MaxUnpool, of=unpooling.max_unpool1d):
+    """Zeros with the elements of an input (N, C, L) where max-pooling found them; see `MaxUnpool2d`."""
+
+
+class MaxUnpool2d(_MaxUnpool, of=unpooling.max_unpool2d):
+    """Zeros with the elements of an input (N, C, H, W) where max-pooling found them.
+
+    Args:
+        kernel_size, stride, padding (int or tuple): those of the max-pooling; by default the stride is the window's size.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, H, W) or (C, H, W).
+        - **indices** (Tensor) - of the same shape: the numbers that max-pooling returned.
+        - **output_size** (tuple, optional) - the output's shape, where several are possible.
+    """
+
+
+class MaxUnpool3d(_MaxUnpool, of=unpooling.max_unpool3d):
+    """Zeros with the elements of an input (N, C, D, H, W) where max-pooling found them; see `MaxUnpool2d`."""
+
+
+class _Fractional(Layer):
+    kernel_size: Any
+    output_size: int | tuple[int | None, ...] | None = None
+    output_ratio: Any = None
+    return_indices: Any = False
+    _random_samples: Any = None
+
+
+# fmt: off
+class FractionalMaxPool2d(_Fractional, of=unpooling.fractional_max_pool2d): ...
+class FractionalMaxPool3d(_Fractional, of=unpooling.fractional_max_pool3d): ...
+# fmt: on

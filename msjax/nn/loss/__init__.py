@@ -7,7 +7,5 @@ from msjax.core.base.lazy import on_first_use
 if TYPE_CHECKING:
     from msjax.nn.loss.classification import *
     from msjax.nn.loss.loss import *
-    from msjax.nn.loss.ranking import *
-    from msjax.nn.loss.sampled_loss import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.nn")

@@ -1,8 +1,8 @@
-"""Losses for classification and segmentation."""
+"""Losses for classification and segmentation; softmax over a sample of very many classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -10,24 +10,35 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_float, check_kind, check_one_of, check_same_shape, check_type, check_value
+from msjax.core.base.checks import (
+    check_bool,
+    check_float,
+    check_kind,
+    check_one_of,
+    check_positive_int,
+    check_same_shape,
+    check_type,
+    check_value,
+)
+from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.activation import get_activation
-from msjax.nn.layer.softmax import LogSoftmax, Softmax
-from msjax.nn.loss.loss import LossBase, _check_weight
+from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
+from msjax.nn.layer.checks import check_tensor
+from msjax.nn.loss.loss import LossBase, LossLayer, check_weight
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, reduction
 from msjax.ops.function.nn_func import classification, ctc, losses as ops
-from msjax.ops.function.nn_func.loss_reduction import reduce_loss
+from msjax.ops.function.nn_func.losses import reduce_loss
+from msjax.ops.function.random_func import choices
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "MultiClassDiceLoss",
     "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss", "SoftMarginLoss",
-    "SoftmaxCrossEntropyWithLogits",
+    "SoftmaxCrossEntropyWithLogits", "SampledSoftmaxLoss",
 ]  # fmt: skip
 
 
-class SoftmaxCrossEntropyWithLogits(LossBase):
+class SoftmaxCrossEntropyWithLogits(LossLayer, of=classification.softmax_cross_entropy, sparse=check_bool):
     """Cross entropy of softmax(logits) with the labels.
 
     Args:
@@ -53,15 +64,11 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         0.6931472
     """
 
-    def __init__(self, sparse: bool = False, reduction: str = "none"):
-        super().__init__(reduction)
-        self.sparse: bool = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
+    sparse: bool = False
+    reduction: str = "none"
 
 
-class CrossEntropyLoss(LossBase):
+class CrossEntropyLoss(LossLayer, of=classification.cross_entropy, weight=check_weight):
     """Cross entropy of softmax(logits) with class numbers or probabilities.
 
     Args:
@@ -82,75 +89,33 @@ class CrossEntropyLoss(LossBase):
         0.6931472
     """
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
-    ):
-        super().__init__(reduction)
-        self.weight: Tensor | None = _check_weight(weight, "CrossEntropyLoss")
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
+    label_smoothing: float = 0.0
 
 
-class NLLLoss(LossBase):
-    """The negative of logits, logarithms of probabilities, at the classes of the labels.
-
-    Args:
-        weight (Tensor, optional): of shape (C,), the weight of each class.
-        ignore_index (int): a class number that doesn't count. Default: -100.
-        reduction (str): "mean" (the default, weighted), "sum" or "none".
-    """
-
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight: Tensor | None = _check_weight(weight, "NLLLoss")
-        self.ignore_index = ignore_index
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+class NLLLoss(LossLayer, of=classification.nll_loss, weight=check_weight):
+    weight: Tensor | None = None
+    ignore_index: int = -100
+    reduction: str = "mean"
 
 
-class BCELoss(LossBase):
-    """Binary cross entropy of probabilities.
-
-    Args:
-        weight (Tensor, optional): of a shape that can be broadcast.
-        reduction (str): "mean" (the default), "sum" or "none".
-
-    Inputs:
-        - **logits** (Tensor) - probabilities in [0, 1].
-        - **labels** (Tensor) - of the same shape.
-    """
-
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight = weight
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return classification.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+class BCELoss(LossLayer, of=classification.binary_cross_entropy):
+    weight: Tensor | None = None
+    reduction: str = "mean"
 
 
-class BCEWithLogitsLoss(LossBase):
-    """Binary cross entropy of sigmoid(input).
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-        weight (Tensor, optional): of a shape that can be broadcast.
-        pos_weight (Tensor, optional): the weight of targets 1.
-    """
-
-    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
-        super().__init__(reduction)
-        self.weight = weight
-        self.pos_weight = pos_weight
+class BCEWithLogitsLoss(LossLayer, of=classification.binary_cross_entropy_with_logits):
+    reduction: str = "mean"
+    weight: Tensor | None = None
+    pos_weight: Tensor | None = None
 
     def construct(self, input: Tensor, target: Tensor) -> Tensor:
-        return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+        return super().construct(input, target)
 
 
-class MultiMarginLoss(LossBase):
+class MultiMarginLoss(LossLayer):
     """The mean over the other classes of max(0, margin - own + other) ** p; see `ops.multi_margin_loss`.
 
     Args:
@@ -160,29 +125,35 @@ class MultiMarginLoss(LossBase):
         weight (Tensor, optional): of shape (C,), the weight of each target.
     """
 
-    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
-        super().__init__(reduction)
-        self.p: Any = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
-        self.margin: Any = check_type(margin, float, "margin", "MultiMarginLoss")
-        self.weight = weight
+    p: int = 1
+    margin: float = 1.0
+    reduction: str = "mean"
+    weight: Tensor | None = None
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_one_of(self.p, (1, 2), "p", "MultiMarginLoss")
+        check_type(self.margin, float, "margin", "MultiMarginLoss")
 
     def construct(self, x: TensorLike, target: TensorLike, weight: Tensor | None = None) -> Tensor:
         weight = self.weight if weight is None else weight
         return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
-class MultilabelMarginLoss(LossBase):
+class MultilabelMarginLoss(LossLayer):
     """Margins between a sample's targets and its other classes; see `ops.multilabel_margin_loss`.
 
     Args:
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
+    reduction: str = "mean"
+
     def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_margin_loss(x, target, self.reduction)
 
 
-class MultiLabelSoftMarginLoss(LossBase):
+class MultiLabelSoftMarginLoss(LossLayer):
     """The mean over the classes of the binary cross entropy of sigmoid(x).
 
     Args:
@@ -190,15 +161,14 @@ class MultiLabelSoftMarginLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.weight = weight
+    weight: Tensor | None = None
+    reduction: str = "mean"
 
     def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
-class CTCLoss(LossBase):
+class CTCLoss(LossLayer):
     """The loss of connectionist temporal classification; see `ops.ctc_loss`.
 
     Args:
@@ -212,10 +182,9 @@ class CTCLoss(LossBase):
         - **input_lengths**, **target_lengths** (Tensor or tuple) - of shape (N,).
     """
 
-    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
-        super().__init__(reduction)
-        self.blank = blank
-        self.zero_infinity = zero_infinity
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False
 
     def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
         return ctc.ctc_loss(
@@ -254,7 +223,7 @@ class FocalLoss(LossBase):
 
     def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
         super().__init__(reduction)
-        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
+        if check_weight(weight, "weight", "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
             raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")  # pyright: ignore[reportOptionalMemberAccess]
         self.weight = weight
         self.gamma: Any = check_type(gamma, float, "gamma", "FocalLoss")
@@ -339,12 +308,93 @@ class MultiClassDiceLoss(LossBase):
         return total / classes
 
 
-class SoftMarginLoss(LossBase):
-    """log(1 + exp(-labels * logits)), where labels are 1 or -1.
+class SoftMarginLoss(LossLayer, of=ops.soft_margin_loss):
+    reduction: str = "mean"
+
+
+@operator(7, name="SampledSoftmaxLoss")
+def _losses(weights, biases, labels, logits, sampled, true_count, sampled_count, drop_hits):
+    """The loss of each sample; counts are how often a class is expected among the sampled ones."""
+    true = jnp.einsum("nd,ntd->nt", logits, weights[labels]) + biases[labels] - jnp.log(true_count)
+    others = logits @ weights[sampled].T + biases[sampled] - jnp.log(sampled_count)
+    if drop_hits:
+        hits = jnp.any(labels[:, :, None] == sampled, 1)
+        others = jnp.where(hits, jnp.finfo(others.dtype).min, others)
+    scores = jax.nn.log_softmax(jnp.concatenate([true, others], 1), 1)
+    return -jnp.mean(scores[:, : labels.shape[1]], 1)
+
+
+class SampledSoftmaxLoss(LossBase):
+    """Cross entropy over the true classes and a random sample of the others, for networks with very many classes.
 
     Args:
-        reduction (str): "mean" (the default), "sum" or "none".
+        num_sampled (int): how many classes are sampled for a batch.
+        num_classes (int): how many classes there are.
+        num_true (int): how many classes each sample belongs to. Default: 1.
+        sampled_values (tuple or list, optional): what `ops.uniform_candidate_sampler` returns: the sampled classes, and
+            how often the true and the sampled ones are expected. By default from `ops.log_uniform_candidate_sampler`.
+        remove_accidental_hits (bool): whether sampled classes that are a sample's own don't count for it. Default: True.
+        seed (int): of the sampler. Default: 0.
+        reduction (str): "none" (the default), "mean" or "sum".
+
+    Inputs:
+        - **weights** (Tensor) - of shape (C, D).
+        - **biases** (Tensor) - of shape (C,).
+        - **labels** (Tensor) - integers, of shape (N, num_true) or (N,).
+        - **logits** (Tensor) - what the classes are computed from, of shape (N, D).
+
+    Outputs:
+        Tensor, of shape (N,); of shape () with a reduction.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: `num_sampled` or `num_true` is above `num_classes`, `sampled_values` has not 3 Tensors, another
+            reduction, or labels of another shape.
+
+    Example:
+        >>> loss = nn.SampledSoftmaxLoss(num_sampled=4, num_classes=7)
+        >>> weights, biases = ops.ones((7, 10), float32), ops.zeros((7,), float32)
+        >>> loss(weights, biases, Tensor([0, 1, 2]), ops.ones((3, 10), float32)).shape
+        (3,)
     """
 
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return ops.soft_margin_loss(logits, labels, self.reduction)
+    def __init__(
+        self,
+        num_sampled: int,
+        num_classes: int,
+        num_true: int = 1,
+        sampled_values: Sequence[Any] | None = None,
+        remove_accidental_hits: bool = True,
+        seed: int = 0,
+        reduction: str = "none",
+    ):
+        super().__init__(reduction)
+        who = "SampledSoftmaxLoss"
+        self.num_sampled: int = check_positive_int(num_sampled, "num_sampled", who)
+        self.num_classes: int = check_positive_int(num_classes, "num_classes", who)
+        self.num_true: int = check_positive_int(num_true, "num_true", who)
+        for name in ("num_sampled", "num_true"):
+            if getattr(self, name) > num_classes:
+                raise ValueError(
+                    f"For '{who}', '{name}' should be at most 'num_classes', but got {getattr(self, name)} of {num_classes}."
+                )
+        if sampled_values is not None:
+            check_type(sampled_values, (tuple, list), "sampled_values", who)
+            if len(sampled_values) != 3 or not all(isinstance(v, Tensor) for v in sampled_values):
+                raise ValueError(f"For '{who}', 'sampled_values' should have 3 Tensors, but got {describe(sampled_values)}.")
+        self.sampled_values = sampled_values
+        self.remove_accidental_hits: bool = check_bool(remove_accidental_hits, "remove_accidental_hits", who)
+        self.seed: Any = check_type(seed, int, "seed", who)
+
+    def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
+        for name, value in (("weights", weights), ("biases", biases), ("labels", labels), ("logits", logits)):
+            check_tensor(value, name, "SampledSoftmaxLoss")
+        labels = labels.expand_dims(1) if labels.ndim == 1 else labels
+        fits = labels.shape == (logits.shape[0], self.num_true)
+        check_value(labels, fits, f"have shape ({logits.shape[0]}, {self.num_true})", "labels", "SampledSoftmaxLoss")
+        values = self.sampled_values
+        if values is None:
+            values = choices.log_uniform_candidate_sampler(
+                labels, self.num_true, self.num_sampled, True, self.num_classes, self.seed
+            )
+        return self.get_loss(_losses(weights, biases, labels, logits, *values, self.remove_accidental_hits))

@@ -1,20 +1,24 @@
-"""LossBase, and losses between numbers and between distributions."""
+"""LossBase, and losses between numbers, between distributions, and of embeddings and scores that are compared."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_float, check_one_of, check_same_shape
+from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, check_same_shape, check_type
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer
 from msjax.nn.layer.checks import check_tensor
-from msjax.ops.function.math_func import arithmetic, elementary, reduction
-from msjax.ops.function.nn_func import losses as ops
+from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
+from msjax.ops.function.nn_func import activations, losses as ops
 
 __all__ = [
     "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L1LossExt", "LossBase", "MAELoss", "MSELoss", "PoissonNLLLoss",
-    "RMSELoss", "SmoothL1Loss",
+    "RMSELoss", "SmoothL1Loss", "CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 
@@ -60,15 +64,25 @@ class _Loss(LossBase):
     """The older name of `LossBase`, of which public losses are subclasses."""
 
 
-def _check_weight(weight, who):
+class LossLayer(Layer, LossBase):
+    """The base of losses that call a function with logits, labels and their settings."""
+
+    def _check_settings(self) -> None:
+        LossBase.__init__(self, self.reduction)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return self._function(logits, labels, *self._values())
+
+
+def check_weight(weight: Tensor | None, name: str, who: str) -> Tensor | None:
     """The weight, if it is a Tensor or None; TypeError otherwise."""
-    return None if weight is None else check_tensor(weight, "weight", who)
+    return None if weight is None else check_tensor(weight, name, who)
 
 
 # ---- differences
 
 
-class MSELoss(LossBase):
+class MSELoss(LossLayer, of=ops.mse_loss):
     """(logits - labels) squared.
 
     Args:
@@ -82,27 +96,19 @@ class MSELoss(LossBase):
         Tensor: a number, or with "none" elementwise losses.
     """
 
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return ops.mse_loss(logits, labels, self.reduction)
+    reduction: str = "mean"
 
 
-class L1Loss(LossBase):
-    """|logits - labels|.
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-    """
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return ops.l1_loss(logits, labels, self.reduction)
+# fmt: off
+class L1Loss(LossLayer, of=ops.l1_loss): reduction: str = "mean"
+class L1LossExt(L1Loss, of=ops.l1_loss): ...
+# fmt: on
 
 
-class L1LossExt(L1Loss):
-    """|logits - labels|; the same as `L1Loss`."""
-
-
-class MAELoss(LossBase):
+class MAELoss(LossLayer, of=ops.l1_loss):
     """|logits - label|; the same as `L1Loss`."""
+
+    reduction: str = "mean"
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         return ops.l1_loss(logits, label, self.reduction)
@@ -119,38 +125,19 @@ class RMSELoss(LossBase):
         return elementary.sqrt(self.MSELoss(logits, label))
 
 
-class SmoothL1Loss(LossBase):
-    """|logits - labels|, made smooth near 0; see `ops.smooth_l1_loss`.
-
-    Args:
-        beta (float): where it becomes linear. Default: 1.0.
-        reduction (str): "none" (the default), "mean" or "sum".
-    """
-
-    def __init__(self, beta: float = 1.0, reduction: str = "none"):
-        super().__init__(reduction)
-        self.beta = beta
+class SmoothL1Loss(LossLayer, of=ops.smooth_l1_loss):
+    beta: float = 1.0
+    reduction: str = "none"
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         if isinstance(logits, Tensor) and isinstance(labels, Tensor):
             check_same_shape(logits, labels, "both inputs", "SmoothL1Loss")
-        return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+        return super().construct(logits, labels)
 
 
-class HuberLoss(LossBase):
-    """(logits - labels)^2 / 2 up to a distance of `delta`, and linear beyond.
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-        delta (int or float): positive. Default: 1.0.
-    """
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0):
-        super().__init__(reduction)
-        self.delta = delta
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return ops.huber_loss(logits, labels, self.reduction, self.delta)
+class HuberLoss(LossLayer, of=ops.huber_loss):
+    reduction: str = "mean"
+    delta: float = 1.0
 
 
 # ---- distributions
@@ -171,7 +158,7 @@ class KLDivLoss(LossBase):
         return ops.kl_div(logits, labels, self.reduction)
 
 
-class PoissonNLLLoss(LossBase):
+class PoissonNLLLoss(LossLayer):
     """The negative logarithm of a Poisson distribution's probability of the target.
 
     Args:
@@ -181,11 +168,10 @@ class PoissonNLLLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"):
-        super().__init__(reduction)
-        self.log_input = log_input
-        self.full = full
-        self.eps = eps
+    log_input: bool = True
+    full: bool = False
+    eps: float = 1e-8
+    reduction: str = "mean"
 
     def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
         return ops.poisson_nll_loss(input, target, bool(self.log_input), bool(self.full), float(self.eps), self.reduction)
@@ -211,3 +197,79 @@ class GaussianNLLLoss(LossBase):
 
     def construct(self, logits: Tensor, labels: Tensor, var: Tensor) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+class MarginRankingLoss(LossLayer, of=ops.margin_ranking_loss):
+    margin: float = 0.0
+    reduction: str = "mean"
+
+    def construct(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
+        return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(LossLayer, of=ops.hinge_embedding_loss, margin=check_number):
+    margin: float = 1.0
+    reduction: str = "mean"
+
+
+class CosineEmbeddingLoss(LossLayer, of=ops.cosine_embedding_loss, margin=partial(check_float, low=-1, high=1)):
+    margin: float = 0.0
+    reduction: str = "mean"
+
+    def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
+        return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
+
+
+class TripletMarginLoss(LossLayer):
+    """max(0, d(x, positive) - d(x, negative) + margin), where d is the p-norm of the difference.
+
+    Args:
+        p (int): the norm. Default: 2.
+        swap (bool): whether d(positive, negative) counts where it is less. Default: False.
+        eps (float): added to differences. Default: 1e-6.
+        reduction (str): "mean" (the default), "sum" or "none".
+        margin (float): Default: 1.0.
+    """
+
+    p: int = 2
+    swap: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+    margin: float = 1.0
+
+    def construct(self, x: Tensor, positive: Tensor, negative: Tensor, margin: Tensor | None = None) -> Tensor:
+        distance = self.margin if margin is None else margin
+        return ops.triplet_margin_loss(x, positive, negative, distance, self.p, self.eps, self.swap, self.reduction)
+
+
+class TripletMarginWithDistanceLoss(LossLayer, swap=check_bool):
+    """max(0, d(x, positive) - d(x, negative) + margin), with a custom distance.
+
+    Args:
+        distance_function (callable, optional): of two Tensors; by default the Euclidean distance along axis 1.
+        swap (bool): whether d(positive, negative) counts where it is less. Default: False.
+        reduction (str): "mean" (the default), "sum" or "none".
+        margin (float): Default: 1.0.
+    """
+
+    distance_function: Callable[..., Any] | None = None
+    swap: bool = False
+    reduction: str = "mean"
+    margin: float = 1.0
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_type(self.margin, float, "margin", "TripletMarginWithDistanceLoss")
+        if self.distance_function is None:
+            self.distance_function = _euclidean
+
+    def construct(self, x: TensorLike, positive: Tensor, negative: Tensor) -> Tensor:
+        distance: Any = self.distance_function
+        near, far = distance(x, positive), distance(x, negative)
+        if self.swap:
+            far = elementwise.minimum(far, distance(positive, negative))
+        return self.get_loss(activations.relu(near - far + self.margin))
+
+
+def _euclidean(x, y):
+    return elementary.sqrt(reduction.sum(elementary.square(x - y), 1))

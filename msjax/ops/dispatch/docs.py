@@ -48,10 +48,11 @@ class DerivedDoc:
         defaults (dict): {attribute: its default}.
         renamed (dict): {attribute: the function's name for it}, where it has another. An attribute that the function doesn't take
             has no effect.
+        layer (bool): whether the class is one of ``nn``, whose `construct` names the inputs. Default: False.
     """
 
-    def __init__(self, function: Callable[..., Any], defaults: dict[str, Any], renamed: dict[str, str]):
-        self.function, self.defaults, self.renamed = function, defaults, renamed
+    def __init__(self, function: Callable[..., Any], defaults: dict[str, Any], renamed: dict[str, str], *, layer: bool = False):
+        self.function, self.defaults, self.renamed, self.layer = function, defaults, renamed, layer
 
     def __get__(self, operator: Any, owner: Any = None) -> str:
         doc = inspect.cleandoc(self.function.__doc__ or "")
@@ -61,12 +62,18 @@ class DerivedDoc:
         parameters = inspect.signature(self.function).parameters
         taken = {self.renamed.get(key, key) for key in self.defaults}
         inputs = [p.name for p in parameters.values() if p.default is p.empty and p.name not in taken]
-        call = f"``ops.{owner.__name__}({', '.join(self.defaults)})({', '.join(inputs)})``"
+        names = list(inspect.signature(owner.construct).parameters)[1:] if self.layer else inputs
+        shown = dict(zip(inputs, names))
+        for own, name in shown.items():
+            summary = re.sub(rf"\b{own}\b", name, summary)
+        call = f"``{'nn' if self.layer else 'ops'}.{owner.__name__}({', '.join(self.defaults)})({', '.join(names)})``"
         parts = [summary, f"Called as {call}."]
         if self.defaults:
             parts.append("\n".join(["Args:", *self._described_settings(entries, parameters)]))
         rows = [
-            f"    {', '.join(kept)}{kind}: {text}" for names, kind, text in entries if (kept := [n for n in names if n in inputs])
+            f"    {', '.join(kept)}{kind}: {text}"
+            for names, kind, text in entries
+            if (kept := [shown[n] for n in names if n in shown])
         ]
         if rows:
             parts.append("\n".join(["Inputs:", *rows]))
@@ -79,6 +86,8 @@ class DerivedDoc:
         for key, default in self.defaults.items():
             parameter = self.renamed.get(key, key)
             kind, text = described.get(parameter, ("", "")) if parameter in parameters else ("", _UNUSED)
+            if not kind and parameter in parameters and isinstance(parameters[parameter].annotation, str):
+                kind = f" ({parameters[parameter].annotation})"
             text = _DEFAULT.sub("", text)
             shown = "" if default is inspect.Parameter.empty else f"Default: {default!r}."
             yield f"    {key}{kind}: {' '.join(part for part in (text, shown) if part) or 'required.'}"

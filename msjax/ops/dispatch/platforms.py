@@ -39,6 +39,11 @@ def on_cpu(kernel: Callable[..., Any], otherwise: Callable[..., Any], *values: A
     return jax.lax.platform_dependent(*values, cpu=kernel, **more, default=otherwise)
 
 
+def on_explicit_axes(*values: Any) -> bool:
+    """Whether values lie on explicit axes of a mesh, where jax's own derivative knows how the gradients are sharded."""
+    return any(jax.typeof(v).sharding.mesh.explicit_axes for v in values)
+
+
 def not_on(platforms: Sequence[str], reason: str, kernel: Callable[..., Any], *values: Any) -> Any:
     """`kernel(*values)`, for which those platforms have no program: there, a NotImplementedError with a reason.
 

@@ -10,7 +10,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import arithmetic, comparison, elementary, reduction
+from msjax.ops.function.math_func import arithmetic, elementary, logic, reduction
 from msjax.ops.function.nn_func import softmaxes
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
@@ -33,7 +33,7 @@ def _round(self: Tensor, decimals: int = 0) -> Tensor:
 
 def _allclose(self: Tensor, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """True if all elements are close; see `isclose`. A Python bool."""
-    return builtins.bool(reduction.all(comparison.isclose(self, other, rtol, atol, equal_nan)))
+    return builtins.bool(reduction.all(logic.isclose(self, other, rtol, atol, equal_nan)))
 
 
 def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
@@ -53,7 +53,7 @@ class ElementwiseMethods:
     __round__ = _round
     allclose = _allclose
     softmax = _softmax
-    approximate_equal: Final = method_of(comparison.approximate_equal, other="y")
+    approximate_equal: Final = method_of(logic.approximate_equal, other="y")
     detach = stop_gradient
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
     add_: Final = inplace(_add)
@@ -94,21 +94,6 @@ class ElementwiseMethods:
 
     multiply: Final = method_of(arithmetic.mul, value="other")
     from msjax.ops.function.math_func.bessel import i0
-    from msjax.ops.function.math_func.comparison import (
-        eq,
-        equal,
-        ge,
-        greater,
-        greater_equal,
-        gt,
-        isclose,
-        le,
-        less,
-        less_equal,
-        lt,
-        ne,
-        not_equal,
-    )
     from msjax.ops.function.math_func.complexes import angle, conj, imag, real
     from msjax.ops.function.math_func.elementary import (
         abs,
@@ -185,8 +170,15 @@ class ElementwiseMethods:
         bitwise_or,
         bitwise_right_shift,
         bitwise_xor,
+        eq,
+        equal,
         gcd,
+        ge,
+        greater,
+        greater_equal,
+        gt,
         invert,
+        isclose,
         isfinite,
         isinf,
         isnan,
@@ -194,10 +186,16 @@ class ElementwiseMethods:
         isposinf,
         isreal,
         lcm,
+        le,
+        less,
+        less_equal,
         logical_and,
         logical_not,
         logical_or,
         logical_xor,
+        lt,
+        ne,
+        not_equal,
         signbit,
     )
     from msjax.ops.function.math_func.special import digamma, erf, erfc, erfinv, igamma, igammac, lgamma, mvlgamma, xdivy, xlogy

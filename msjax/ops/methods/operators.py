@@ -19,7 +19,7 @@ from msjax.engine.autograd.op import apply
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.programs.compiler_options import is_nested
 from msjax.ops.function.linalg_func import linear
-from msjax.ops.function.math_func import arithmetic, comparison, elementary, logic
+from msjax.ops.function.math_func import arithmetic, elementary, logic
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 # As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
@@ -28,7 +28,7 @@ _new = object.__new__
 
 
 def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
-    if isinstance(other, (list, tuple)) and function not in (comparison.equal, comparison.not_equal):
+    if isinstance(other, (list, tuple)) and function not in (logic.equal, logic.not_equal):
         # Returning NotImplemented would let Python repeat the list by an integer Tensor.
         raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
     return NotImplemented
@@ -101,10 +101,10 @@ _pow: Final[_Binary] = _method(arithmetic.pow, _OPERANDS)
 _rpow: Final[_Binary] = _reflected(arithmetic.pow, _OPERANDS)
 _matmul: Final[_Binary] = _method(linear.matmul, _OPERANDS)
 _rmatmul: Final[_Binary] = _reflected(linear.matmul, _OPERANDS)
-_gt: Final[_Comparison] = _method(comparison.greater, _OPERANDS)
-_ge: Final[_Comparison] = _method(comparison.greater_equal, _OPERANDS)
-_lt: Final[_Comparison] = _method(comparison.less, _OPERANDS)
-_le: Final[_Comparison] = _method(comparison.less_equal, _OPERANDS)
+_gt: Final[_Comparison] = _method(logic.greater, _OPERANDS)
+_ge: Final[_Comparison] = _method(logic.greater_equal, _OPERANDS)
+_lt: Final[_Comparison] = _method(logic.less, _OPERANDS)
+_le: Final[_Comparison] = _method(logic.less_equal, _OPERANDS)
 _neg: Final = _unary(elementary.neg)
 _pos: Final = _unary(elementary.positive)
 _abs: Final = _unary(elementary.abs)
@@ -135,8 +135,8 @@ class OperatorMethods:
     __rpow__ = _rpow
     __matmul__ = _matmul
     __rmatmul__ = _rmatmul
-    __eq__: ClassVar[_Comparison] = _method(comparison.equal, _OPERANDS)
-    __ne__: ClassVar[_Comparison] = _method(comparison.not_equal, _OPERANDS)
+    __eq__: ClassVar[_Comparison] = _method(logic.equal, _OPERANDS)
+    __ne__: ClassVar[_Comparison] = _method(logic.not_equal, _OPERANDS)
     __gt__ = _gt
     __ge__ = _ge
     __lt__ = _lt

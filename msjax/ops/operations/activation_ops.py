@@ -6,7 +6,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.nn_func import activations, gated, softmaxes
+from msjax.ops.function.nn_func import activations, softmaxes
 from msjax.ops.primitive import Form, OfInput, OfInputX, OfX
 
 __all__ = [
@@ -39,7 +39,7 @@ class Elu(OfInputX, of=activations.elu): alpha: float = 1.0
 class CeLU(OfX, of=activations.celu): alpha: float = 1.0
 class HShrink(OfInput, of=activations.hardshrink): lambd: float = 0.5
 class SoftShrink(OfInput, of=activations.softshrink): lambd: float = 0.5
-class GLU(OfX, of=gated.glu): axis: int = -1
+class GLU(OfX, of=activations.glu): axis: int = -1
 # fmt: on
 
 

@@ -13,7 +13,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import arithmetic, bessel, comparison, complexes, elementary, elementwise, logic, special
+from msjax.ops.function.math_func import arithmetic, bessel, complexes, elementary, elementwise, logic, special
 from msjax.ops.primitive import Form, OfInput
 
 __all__ = [
@@ -95,12 +95,12 @@ class DivNoNan(Form): __call__ = staticmethod(_div_no_nan)
 class MulNoNan(Form): __call__ = staticmethod(_mul_no_nan)
 class SquaredDifference(Form): __call__ = staticmethod(_squared_difference)
 # ---- comparison and logic
-class Equal(Form): __call__ = staticmethod(comparison.equal)
-class NotEqual(Form): __call__ = staticmethod(comparison.not_equal)
-class Greater(Form): __call__ = staticmethod(comparison.greater)
-class GreaterEqual(Form): __call__ = staticmethod(comparison.greater_equal)
-class Less(Form): __call__ = staticmethod(comparison.less)
-class LessEqual(Form): __call__ = staticmethod(comparison.less_equal)
+class Equal(Form): __call__ = staticmethod(logic.equal)
+class NotEqual(Form): __call__ = staticmethod(logic.not_equal)
+class Greater(Form): __call__ = staticmethod(logic.greater)
+class GreaterEqual(Form): __call__ = staticmethod(logic.greater_equal)
+class Less(Form): __call__ = staticmethod(logic.less)
+class LessEqual(Form): __call__ = staticmethod(logic.less_equal)
 class LogicalAnd(Form): __call__ = staticmethod(logic.logical_and)
 class LogicalOr(Form): __call__ = staticmethod(logic.logical_or)
 class LogicalXor(Form): __call__ = staticmethod(logic.logical_xor)
@@ -206,20 +206,20 @@ class Round(Form):
         return elementary.round(input, decimals=decimals)
 
 
-class ApproximateEqual(Form, of=comparison.approximate_equal):
+class ApproximateEqual(Form, of=logic.approximate_equal):
     tolerance: float = 1e-5
 
     def __call__(self, x: TensorLike, y: TensorLike) -> Tensor:
-        return comparison.approximate_equal(x, y, self.tolerance)
+        return logic.approximate_equal(x, y, self.tolerance)
 
 
-class IsClose(Form, of=comparison.isclose):
+class IsClose(Form, of=logic.isclose):
     rtol: float = 1e-05
     atol: float = 1e-08
     equal_nan: bool = False
 
     def __call__(self, input: TensorLike, other: TensorLike) -> Tensor:
-        return comparison.isclose(input, other, self.rtol, self.atol, self.equal_nan)
+        return logic.isclose(input, other, self.rtol, self.atol, self.equal_nan)
 
 
 class NanToNum(OfInput, of=elementary.nan_to_num):

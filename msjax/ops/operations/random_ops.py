@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import jax
@@ -209,11 +210,9 @@ class Bernoulli(Form):
         return apply(choices.BERNOULLI, (x, p, next_key() if self._keys is None else self._keys.next_key()))
 
 
-def _truncated(key, low, high, shape, dtype):
+@partial(Op, "TruncatedNormal", differentiable=False)
+def _TRUNCATED(key, low, high, shape, dtype):
     return jax.random.truncated_normal(wrap(key), low, high, shape, mstype.to_jax(dtype))
-
-
-_TRUNCATED = Op("TruncatedNormal", _truncated, differentiable=False)
 
 
 class TruncatedNormal(Form):
@@ -232,13 +231,11 @@ class TruncatedNormal(Form):
         return apply(_TRUNCATED, (_key(self), -2.0, 2.0), (shape_of(shape, self.name), mstype.as_dtype(self.dtype)))
 
 
-def _parameterized(mean, stdevs, low, high, key, shape):
+@partial(Op, "ParameterizedTruncatedNormal")
+def _PARAMETERIZED(mean, stdevs, low, high, key, shape):
     mean, stdevs, low, high = (jnp.reshape(to_float(v), (-1,) + (1,) * (len(shape) - 1)) for v in (mean, stdevs, low, high))
     drawn = jax.random.truncated_normal(wrap(key), (low - mean) / stdevs, (high - mean) / stdevs, shape, mean.dtype)
     return mean + stdevs * drawn
-
-
-_PARAMETERIZED = Op("ParameterizedTruncatedNormal", _parameterized)
 
 
 class ParameterizedTruncatedNormal(_Seeded):
@@ -316,12 +313,10 @@ class LogNormalReverse(Form):
         return apply(distributions.LOG_NORMAL, (x, next_key(), float(self.mean), float(self.std)))
 
 
-def _any_ints(key, shape, dtype):
+@partial(Op, "NonDeterministicInts", differentiable=False)
+def _ANY_INTS(key, shape, dtype):
     dtype = mstype.to_jax(dtype)
     return jax.random.bits(wrap(key), shape, f"uint{dtype.itemsize * 8}").astype(dtype)
-
-
-_ANY_INTS = Op("NonDeterministicInts", _any_ints, differentiable=False)
 
 
 class NonDeterministicInts(Form):

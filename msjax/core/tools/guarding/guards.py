@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from msjax.core.base.checks import check_bool, check_path, check_type, check_value
+from msjax.core.base.checks import check_bool, check_kind, check_path, check_value, is_int
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.tools.checking import Check, On
@@ -94,8 +94,11 @@ def guard(
         check_bool(value, name, "guard")
     if bundle is not None:
         check_path(bundle, "bundle", "guard")
-    check_type(state, (dict, type(None)), "state", "guard")
+    fits = state is None or (isinstance(state, dict) and all(map(is_int, (*state, *state.values()))))
+    check_kind(state, fits, "be a dict {number of a result: number of an argument}", "state", "guard")
     tools = tools_of(model)
+    used = policy == "skip" and tools is None and framework_of(model) is None
+    check_value(state, not state or used, "come with policy='skip', and with a function of jax arrays", "state", "guard")
     if tools is not None:
         return tools.guard(model, check, gradients, policy, bundle, eager, kinds)
     if framework_of(model) is not None:

@@ -12,7 +12,7 @@ from msjax.core.base.arrays import on_auto_axes
 from msjax.core.tools.watching.sinks import SCALARS, STATISTICS, Histogram, WatchRow
 
 # Arrays of up to so many values are laid side by side, in rows of so many, and looked at together.
-_SMALL, _ROW = 16384, 256
+_SMALL, _ROW = 8192, 256
 
 
 def statistics(values: Sequence[jax.Array], bins: int, wanted: Sequence[str] = STATISTICS) -> jax.Array:
@@ -84,22 +84,27 @@ def _of_one(value, bins):
         ends = jnp.where(finite, value, jnp.inf).min(), jnp.where(finite, value, -jnp.inf).max()
         return *ends, nan.sum(dtype=jnp.float32), (~finite & ~nan).sum(dtype=jnp.float32)
 
-    mean, squares = value.mean(), (value * value).sum()
+    mean, squares = _total(value) / value.size, _total(value * value)
     low, high, nan, inf = jax.lax.cond(jnp.isfinite(squares), plain, careful)
     place = jnp.clip(((value - low) * (bins / jnp.where(high > low, high - low, 1))).astype(jnp.int32), 0, bins - 1)
     place = jnp.where(jnp.isfinite(value), place, bins)
     counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1, mode="promise_in_bounds")[:-1]
     return {
         "mean": mean,
-        "std": jnp.sqrt(((value - mean) ** 2).mean()),
+        "std": jnp.sqrt(_total((value - mean) ** 2) / value.size),
         "norm": jnp.sqrt(squares),
-        "zeros": (value == 0).mean(dtype=jnp.float32),
+        "zeros": _total((value == 0).astype(jnp.float32)) / value.size,
         "min": _or_nan(low),
         "max": _or_nan(high),
         "nan": nan,
         "inf": inf,
         "histogram": counts.astype(jnp.float32),
     }
+
+
+def _total(value):
+    """The sum of all values: first over all axes but the last, by which XLA:CPU adds several at once. Of one sum over all it makes a chain."""
+    return value.sum(range(value.ndim - 1)).sum()
 
 
 def _or_nan(end):

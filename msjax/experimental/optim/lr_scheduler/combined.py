@@ -8,7 +8,7 @@ from typing import Any
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_in_range, check_one_of
+from msjax.core.base.checks import check_in_range, check_one_of, check_value
 from msjax.experimental.optim.lr_scheduler.scheduler import as_float, check_optimizer, per_group, rates_of, set_rates
 from msjax.experimental.optim.optimizer import Optimizer
 
@@ -32,8 +32,8 @@ class SequentialLR:
                 f"For 'SequentialLR', there should be one scheduler more than milestones, but got {len(schedulers)} and "
                 f"{len(milestones)}."
             )
-        if any(s.optimizer is not optimizer for s in schedulers):
-            raise ValueError("For 'SequentialLR', all schedulers should be of the optimizer given.")
+        fits = all(s.optimizer is optimizer for s in schedulers)
+        check_value(schedulers, fits, "all be of the optimizer given", "schedulers", "SequentialLR")
         self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch: int = last_epoch + 1
         # Each scheduler made its first step when it was created: reset the rates, and take the first scheduler's.

@@ -7,6 +7,7 @@ rows or batches compiles once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -265,13 +266,12 @@ _VIEW = Rule(read=_get, write=_set, layout=_laid)
 # What comes twice is to be written once.
 _PICKED = Rule(read=_get)
 _SETITEM = Op("setitem", _set, int_grad=(0, 1))
-_SET_MASKED = Op(
-    "setitem", lambda x, mask, value: jnp.where(_widen(mask, x), jnp.asarray(value).astype(x.dtype), x), int_grad=(0, 2)
-)
 
 
-def _widen(mask, x):
-    return mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+@partial(Op, "setitem", int_grad=(0, 2))
+def _SET_MASKED(x, mask, value):
+    wide = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+    return jnp.where(wide, jnp.asarray(value).astype(x.dtype), x)
 
 
 def getitem(self: Tensor, index: Any) -> Tensor:
@@ -287,7 +287,7 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
         value = Tensor(value)
     elif value is None or isinstance(value, str):
         raise TypeError(f"A part of a Tensor can be set to a number, a Tensor, a list or a tuple, but got {describe(value)}.")
-    masked = isinstance(index, Tensor) and index._value.dtype == bool and _scalar(value)
+    masked = isinstance(index, Tensor) and index._value.dtype == bool and not getattr(value, "shape", ())
     if masked and "_picked" not in root_of(self).__dict__:
         if tuple(index.shape) != self.shape[: index.ndim]:
             raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")
@@ -331,7 +331,3 @@ def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: 
         raise TypeError(f"For 'index_put', 'indices' should be a tuple or list of Tensors, but got {type(indices).__name__}.")
     parsed = _Index((*indices, Ellipsis), x._value.shape)
     return apply(_INDEX_PUT, (x, values, *parsed.arrays), (len(parsed.arrays), bool(accumulate)))
-
-
-def _scalar(value):
-    return not getattr(value, "shape", ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -63,54 +63,39 @@ def cumprod(input: TensorLike, dim: int, dtype: DTypeLike | None = None) -> JaxA
     return jnp.cumprod(x, dim, dtype=x.dtype)
 
 
-def _shifted(x, axis, exclusive: bool, reverse: bool, scan, first):
-    """A cumulative result from the end and / or without the element itself."""
-    if reverse:
-        x = jnp.flip(x, axis)
-    if exclusive:
-        edge = jnp.full_like(jax.lax.slice_in_dim(x, 0, 1, axis=axis), first)
-        x = jnp.concatenate([edge, jax.lax.slice_in_dim(x, 0, x.shape[axis] - 1, axis=axis)], axis)
-    out = scan(x, axis)
-    return jnp.flip(out, axis) if reverse else out
+def _shifted(name: str, what: str, scan: Callable[[JaxArray, int], JaxArray], first: float, int_grad: bool = True):
+    """A cumulative operator whose result may go from the end and leave out the element itself; `first` stands before all elements."""
 
+    def kernel(x: TensorLike, axis: int, exclusive: bool, reverse: bool) -> JaxArray:
+        if reverse:
+            x = jnp.flip(x, axis)
+        if exclusive:
+            edge = jnp.full_like(jax.lax.slice_in_dim(x, 0, 1, axis=axis), first)
+            x = jnp.concatenate([edge, jax.lax.slice_in_dim(x, 0, x.shape[axis] - 1, axis=axis)], axis)
+        out = scan(x, axis)
+        return jnp.flip(out, axis) if reverse else out
 
-@operator(int_grad=True)
-def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
-    """The cumulative sum along an axis.
-
-    Args:
-        x (Tensor): any shape.
-        axis (int): the axis.
-        exclusive (bool): whether an element itself is left out of its sum.
-        reverse (bool): whether it goes from the end.
-    """
-    return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)
-
-
-@operator(int_grad=True)
-def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
-    """The cumulative product along an axis.
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"""{what} along an axis.
 
     Args:
-        x (Tensor): any shape.
+        x (Tensor): any shape{"" if int_grad else ", of floats"}.
         axis (int): the axis.
-        exclusive (bool): whether an element itself is left out of its product.
+        exclusive (bool): whether an element itself is left out of its result.
         reverse (bool): whether it goes from the end.
     """
-    return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumprod(v, a, dtype=v.dtype), 1)
+    return operator(int_grad=int_grad)(kernel)
 
 
-@operator()
-def logcumsumexp_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
-    """log of the cumulative sum of exp along an axis.
-
-    Args:
-        x (Tensor): of floats.
-        axis (int): the axis.
-        exclusive (bool): whether an element itself is left out of its sum.
-        reverse (bool): whether it goes from the end.
-    """
-    return _shifted(x, axis, exclusive, reverse, lambda v, a: jax.lax.cumlogsumexp(v, a % v.ndim), -jnp.inf)
+cumsum_shifted = _shifted("cumsum_shifted", "The cumulative sum", lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)
+cumprod_shifted = _shifted("cumprod_shifted", "The cumulative product", lambda v, a: jnp.cumprod(v, a, dtype=v.dtype), 1)
+logcumsumexp_shifted = _shifted(
+    "logcumsumexp_shifted",
+    "log of the cumulative sum of exp",
+    lambda v, a: jax.lax.cumlogsumexp(v, a % v.ndim),
+    -jnp.inf,
+    int_grad=False,
+)
 
 
 @operator()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.convolution import *
     from msjax.ops.function.nn_func.ctc import *
     from msjax.ops.function.nn_func.dropouts import *
-    from msjax.ops.function.nn_func.gated import *
     from msjax.ops.function.nn_func.local_response import *
     from msjax.ops.function.nn_func.losses import *
     from msjax.ops.function.nn_func.normalization import *

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
-from msjax.core.base.checks import check_number, check_one_of, check_order, check_value
+from msjax.core.base.checks import check_axis_of, check_int, check_number, check_one_of, check_order, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
@@ -19,9 +19,9 @@ from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
-    "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",
-    "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink", "softsign",
-    "tanhshrink", "threshold",
+    "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink",
+    "softsign", "tanhshrink", "threshold", "glu", "swiglu",
 ]  # fmt: skip
 
 
@@ -79,10 +79,6 @@ relu.op = _RELU
 def _relu6(x):
     # The gradient at 6 is 1, at 0 it is 0.
     return _relu(jnp.where(x > 6, 6, x).astype(x.dtype))
-
-
-def _fast_gelu(x):
-    return x * jax.nn.sigmoid(1.702 * x)
 
 
 _sigmoid = wide_slope(jax.nn.sigmoid, lambda y: y * (1 - y))
@@ -144,7 +140,7 @@ selu: UnaryOperator = unary(
 )
 fast_gelu: UnaryOperatorOfX = unary(
     "fast_gelu",
-    _fast_gelu,
+    lambda x: x * jax.nn.sigmoid(1.702 * x),
     "x * sigmoid(1.702 * x), which is close to gelu.",
     (_X, "[-0.15420423  0.          1.9356586 ]"),
     only_floats=True,
@@ -191,11 +187,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
     return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
 
 
-def _check_alpha(input, alpha):
-    check_number(alpha, "alpha")
-
-
-@operator(numbers=("alpha",), check=_check_alpha, tensors=True)
+@operator(numbers=("alpha",), check=lambda input, alpha: check_number(alpha, "alpha"), tensors=True)
 def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
@@ -223,11 +215,7 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     return jnp.where(x <= 0, jnp.asarray(alpha, x.dtype) * jnp.expm1(jnp.where(x <= 0, x, 0)), x)
 
 
-def _check_celu(x, alpha):
-    check_value(alpha, alpha != 0, "not be 0", "alpha")
-
-
-@operator(numbers=("alpha",), check=_check_celu, tensors=True)
+@operator(numbers=("alpha",), check=lambda x, alpha: check_value(alpha, alpha != 0, "not be 0", "alpha"), tensors=True)
 def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
@@ -302,11 +290,7 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
     return jnp.where(scaled > threshold, x, softplus_of(scaled) * (1 / jnp.asarray(beta, x.dtype)))
 
 
-def _check_threshold(input, thr, value):
-    check_number(thr, "thr"), check_number(value, "value")
-
-
-@operator(numbers=("thr", "value"), check=_check_threshold)
+@operator(numbers=("thr", "value"), check=lambda _, *numbers: [check_number(*pair) for pair in zip(numbers, ("thr", "value"))])
 def threshold(input: TensorLike, thr: Number | Tensor, value: Number | Tensor) -> JaxArray:
     """`value` where input is at most `thr`, input elsewhere; NaN stays.
 
@@ -372,3 +356,34 @@ def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> 
     """
     check_order(lower, upper, ("lower", "upper"), "rrelu", equal=True)
     return apply(_RRELU, (input, next_key(), float(lower), float(upper)), (lower == upper,))
+
+
+def _halves(x, axis):
+    check_axis_of(x, check_int(axis, "axis"))
+    if x.shape[axis] % 2:
+        raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
+    return jnp.split(x, 2, axis)
+
+
+@operator(name="GLU")
+def glu(x: TensorLike, axis: int = -1) -> JaxArray:
+    """The first half along `axis` times the sigmoid of the second half.
+
+    Example:
+        >>> print(ops.glu(Tensor([1.0, 2.0, 0.0, 0.0])))
+        [0.5 1. ]
+    """
+    first, second = _halves(to_float(x), axis)
+    return first * jax.nn.sigmoid(second)
+
+
+@operator(name="Swiglu")
+def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
+    """The silu of the first half along `dim` times the second half.
+
+    Example:
+        >>> print(ops.swiglu(Tensor([0.0, 1.0, 2.0, 2.0])))
+        [0.        1.4621172]
+    """
+    first, second = _halves(to_float(input), dim)
+    return jax.nn.silu(first) * second

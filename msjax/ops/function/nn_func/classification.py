@@ -12,7 +12,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
+from msjax.ops.function.nn_func.losses import check_reduction, reduce_loss
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "multi_margin_loss", "multilabel_margin_loss",

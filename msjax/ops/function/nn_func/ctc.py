@@ -15,7 +15,7 @@ from msjax.core.base.checks import check_bool, check_int
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.ops.function.nn_func.loss_reduction import check_reduction
+from msjax.ops.function.nn_func.losses import check_reduction
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]
 

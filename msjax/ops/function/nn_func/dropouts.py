@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -17,7 +19,8 @@ from msjax.ops.dispatch.streams import state_of_mask
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
 
-def _dropout(x, key, share, axes, all_dropped):
+@partial(Op, "Dropout")
+def _DROPOUT(x, key, share, axes, all_dropped):
     return _dropout_with_mask(x, key, share, axes, all_dropped)[0]
 
 
@@ -29,13 +32,12 @@ def _dropout_with_mask(x, key, share, axes, all_dropped):
     return out, jnp.broadcast_to(keep, x.shape)
 
 
-def _dropout_from_state(x, state, share):
+@partial(Op, "Dropout")
+def _DROPOUT_FROM_STATE(x, state, share):
     keep = minstd.kept(state, x.shape, jnp.asarray(share, jnp.float32))
     return jnp.where(keep, x * (1 / jnp.asarray(share, x.dtype)), jnp.zeros((), x.dtype))
 
 
-_DROPOUT = Op("Dropout", _dropout)
-_DROPOUT_FROM_STATE = Op("Dropout", _dropout_from_state)
 _DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
 
 

@@ -9,17 +9,28 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_in_range, check_number, check_type, check_value
+from msjax.core.base.checks import check_in_range, check_number, check_one_of, check_type, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of
-from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 
 __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
     "margin_ranking_loss", "mse_loss", "mse_loss_ext", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
 ]  # fmt: skip
+
+
+def check_reduction(reduction: str, who: str) -> None:
+    """ValueError unless it is one of the three."""
+    check_one_of(reduction, ("mean", "sum", "none"), "reduction", who)
+
+
+def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:
+    """The mean, the sum or all of elementwise losses, as jax arrays."""
+    if reduction == "mean":
+        return jnp.mean(x)
+    return jnp.sum(x) if reduction == "sum" else x
 
 
 # ---- differences

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -22,12 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _bernoulli(input, p, key):
+@partial(Op, "bernoulli", differentiable=False)
+def BERNOULLI(input, p, key):
     x = as_operand(input)
     return jax.random.bernoulli(wrap(key), jnp.broadcast_to(to_float(p), x.shape)).astype(x.dtype)
-
-
-BERNOULLI = Op("bernoulli", _bernoulli, differentiable=False)
 
 
 def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -> Tensor:
@@ -59,7 +59,8 @@ def bernoulli_ext(input: TensorLike, *, generator: Generator | None = None) -> T
     return apply(BERNOULLI, (input, input, next_key(generator=generator)))
 
 
-def _multinomial(weights, key, count, replacement, dtype):
+@partial(Op, "multinomial", differentiable=False)
+def _MULTINOMIAL(weights, key, count, replacement, dtype):
     weights = to_float(weights)
     logits = jnp.log(weights)
     if replacement:
@@ -70,13 +71,10 @@ def _multinomial(weights, key, count, replacement, dtype):
     return drawn.astype(mstype.to_jax(dtype))
 
 
-def _indices_of(weights, units, dtype):
+@partial(Op, "multinomial", differentiable=False)
+def _INDICES_OF(weights, units, dtype):
     ends = jnp.cumsum(to_float(weights).astype(jnp.float32), -1)[..., None, :]
     return (ends / ends[..., -1:] < units[..., None]).sum(-1).astype(mstype.to_jax(dtype))
-
-
-_MULTINOMIAL = Op("multinomial", _multinomial, differentiable=False)
-_INDICES_OF = Op("multinomial", _indices_of, differentiable=False)
 
 
 def multinomial(input: TensorLike, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
@@ -126,12 +124,10 @@ def multinomial_with_replacement(x: TensorLike, seed: int, offset: int, numsampl
     return draw_indices(x, numsamples, True, next_key(seed + offset or None), mstype.int64)
 
 
-def _categorical(logits, key, count, dtype):
+@partial(Op, "random_categorical", differentiable=False)
+def _CATEGORICAL(logits, key, count, dtype):
     drawn = jax.random.categorical(wrap(key), logits[:, None, :], shape=(logits.shape[0], count))
     return drawn.astype(mstype.to_jax(dtype))
-
-
-_CATEGORICAL = Op("random_categorical", _categorical, differentiable=False)
 
 
 def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DTypeLike = mstype.int64) -> Tensor:
@@ -174,16 +170,14 @@ def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
     return apply(SHUFFLE, (x, next_key(seed)))
 
 
-def _choice(mask, key, count):
+@partial(Op, "choice_with_mask", differentiable=False)
+def CHOICE(mask, key, count):
     flat = mask.reshape(-1)
     order = jnp.argsort(jnp.where(flat, jax.random.uniform(wrap(key), flat.shape), 2.0))
     order = jnp.pad(order, (0, max(0, count - order.size)))[:count]
     there = jnp.arange(count) < jnp.sum(flat)
     places = jnp.stack(jnp.unravel_index(order, mask.shape), -1).astype(jnp.int32)
     return jnp.where(there[:, None], places, 0), there
-
-
-CHOICE = Op("choice_with_mask", _choice, differentiable=False)
 
 
 def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None) -> tuple[Tensor, Tensor]:
@@ -204,7 +198,8 @@ def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None)
     return apply(CHOICE, (input_x, next_key(seed)), (count,))
 
 
-def _candidates(true_classes, key, num_true, count, unique, high, log):
+@partial(Op, "candidate_sampler", differentiable=False)
+def _CANDIDATES(true_classes, key, num_true, count, unique, high, log):
     ids = jnp.arange(high)
     if log:
         weights = jnp.log1p(1 / (ids + 1.0)) / jnp.log(high + 1.0)
@@ -221,9 +216,6 @@ def _candidates(true_classes, key, num_true, count, unique, high, log):
         expected = weights * count
     wide = mstype.to_jax(mstype.int64)
     return drawn.astype(wide), expected[true_classes].astype(jnp.float32), expected[drawn].astype(jnp.float32)
-
-
-_CANDIDATES = Op("candidate_sampler", _candidates, differentiable=False)
 
 
 def _sample_candidates(name, true_classes, num_true, num_sampled, unique, range_max, seed, log):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,8 @@ def _wide_shape(shape, *others):
     return jnp.broadcast_shapes(shape, *[jnp.shape(o) for o in others])
 
 
-def _uniform(low, high, key, shape, dtype):
+@partial(Op, "uniform")
+def _UNIFORM(low, high, key, shape, dtype):
     low, high = as_operand(low), as_operand(high)
     shape = _wide_shape(shape, low, high)
     dtype = mstype.to_jax(dtype)
@@ -34,13 +36,10 @@ def _uniform(low, high, key, shape, dtype):
     return low.astype(dtype) + (high - low).astype(dtype) * drawn
 
 
-def _uniform_of(low, high, drawn):
+@partial(Op, "uniform")
+def _UNIFORM_OF(low, high, drawn):
     low, high = as_operand(low), as_operand(high)
     return drawn * (high - low).astype(jnp.float32) + low.astype(jnp.float32)
-
-
-_UNIFORM = Op("uniform", _uniform)
-_UNIFORM_OF = Op("uniform", _uniform_of)
 
 
 def uniform(
@@ -74,17 +73,15 @@ def uniform(
     return apply(_UNIFORM, (minval, maxval, next_key(seed)), (sizes, kind))
 
 
-def _normal(mean, stddev, key, shape):
+@partial(Op, "normal")
+def _NORMAL(mean, stddev, key, shape):
     mean, stddev = to_float(mean).astype(jnp.float32), to_float(stddev).astype(jnp.float32)
     return mean + stddev * jax.random.normal(wrap(key), _wide_shape(shape, mean, stddev), jnp.float32)
 
 
-def _normal_of(mean, stddev, drawn):
+@partial(Op, "normal")
+def _NORMAL_OF(mean, stddev, drawn):
     return to_float(mean).astype(jnp.float32) + to_float(stddev).astype(jnp.float32) * drawn
-
-
-_NORMAL = Op("normal", _normal)
-_NORMAL_OF = Op("normal", _normal_of)
 
 
 def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
@@ -107,19 +104,17 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
     return apply(_NORMAL, (mean, stddev, next_key(seed)), (sizes,))
 
 
-def _laplace(mean, scale, key, shape):
+@partial(Op, "laplace")
+def LAPLACE(mean, scale, key, shape):
     mean, scale = to_float(mean), to_float(scale)
     return mean + scale * jax.random.laplace(wrap(key), _wide_shape(shape, mean, scale), mean.dtype)
 
 
-def _laplace_of(mean, scale, units):
+@partial(Op, "laplace")
+def _LAPLACE_OF(mean, scale, units):
     lowest = np.nextafter(np.float32(-1), np.float32(0))  # so that no number is infinite
     from_middle = units * (1 - lowest) + lowest
     return to_float(mean) - to_float(scale) * jnp.sign(from_middle) * jnp.log1p(-jnp.abs(from_middle))
-
-
-LAPLACE = Op("laplace", _laplace)
-_LAPLACE_OF = Op("laplace", _laplace_of)
 
 
 def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
@@ -156,12 +151,10 @@ def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
     return _drawn_laplace("standard_laplace", shape, 0.0, 1.0, seed)
 
 
-def _gamma(alpha, beta, key, shape):
+@partial(Op, "gamma")
+def GAMMA(alpha, beta, key, shape):
     alpha, beta = to_float(alpha), to_float(beta)
     return jax.random.gamma(wrap(key), alpha, _wide_shape(shape, alpha, beta), alpha.dtype) / beta
-
-
-GAMMA = Op("gamma", _gamma)
 
 
 def gamma(shape: Sequence[int], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
@@ -199,12 +192,10 @@ def _value(x):
     return x._value if isinstance(x, Tensor) else x
 
 
-def _poisson(rate, key, shape, dtype):
+@partial(Op, "poisson", differentiable=False)
+def POISSON(rate, key, shape, dtype):
     rate = to_float(rate)
     return jax.random.poisson(wrap(key), rate, shape).astype(mstype.to_jax(dtype))
-
-
-POISSON = Op("poisson", _poisson, differentiable=False)
 
 
 def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tensor:
@@ -242,15 +233,11 @@ def random_poisson(
     return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
 
 
-def _cauchy(key, median, sigma, shape):
+@partial(Op, "Cauchy", differentiable=False)
+def CAUCHY(key, median, sigma, shape):
     return median + sigma * jax.random.cauchy(wrap(key), shape, jnp.float32)
 
 
-CAUCHY = Op("Cauchy", _cauchy, differentiable=False)
-
-
-def _log_normal(x, key, mean, std):
+@partial(Op, "LogNormalReverse", differentiable=False)
+def LOG_NORMAL(x, key, mean, std):
     return jnp.exp(mean + std * jax.random.normal(wrap(key), x.shape, x.dtype))
-
-
-LOG_NORMAL = Op("LogNormalReverse", _log_normal, differentiable=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -61,23 +62,27 @@ RANDINT = Op(
 # ---- MindSpore's
 
 
-def _uniform_in_program(state, shape):
+@partial(Op, "rand", differentiable=False)
+def _UNIFORM(state, shape):
     count = math.prod(shape)
     words, blocks = twister_arrays.words(state, 2 * count)
     return twister_arrays.unit_floats(words[::2], words[1::2]).reshape(shape), twister_arrays.after(state, blocks, 2 * count)
 
 
-def _units_in_program(state, shape):
+@partial(Op, "rand", differentiable=False)
+def _UNITS(state, shape):
     values, after = minstd.units(state, math.prod(shape))
     return values.reshape(shape), after
 
 
-def _normal_in_program(state, shape):
+@partial(Op, "randn", differentiable=False)
+def _NORMAL(state, shape):
     values, after = minstd.normals(state, math.prod(shape))
     return values.reshape(shape), after
 
 
-def _integers_in_program(state, low, high, shape):
+@partial(Op, "randint", differentiable=False)
+def _INTEGERS(state, low, high, shape):
     count, size = math.prod(shape), high - low
     scale = Mersenne32.largest // size
     limit = size * scale
@@ -88,12 +93,6 @@ def _integers_in_program(state, low, high, shape):
     taken = jnp.flatnonzero(words < np.uint32(limit), size=count)
     values = (words[taken] // np.uint32(scale)).astype(jnp.int32) + np.int32(low)
     return values.reshape(shape), twister_arrays.after(state, blocks, taken[-1] + 1)
-
-
-_UNIFORM = Op("rand", _uniform_in_program, differentiable=False)
-_UNITS = Op("rand", _units_in_program, differentiable=False)
-_NORMAL = Op("randn", _normal_in_program, differentiable=False)
-_INTEGERS = Op("randint", _integers_in_program, differentiable=False)
 
 
 def seeded_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
@@ -271,7 +270,8 @@ def randint_like(input: TensorLike, low: int, high: int, seed: int | None = None
     return _randint(low, high, input.shape, seed, _typed(dtype, "iu", input.dtype, "randint_like"), "randint_like")
 
 
-def _randperm(key, n, dtype):
+@partial(Op, "randperm", differentiable=False)
+def _RANDPERM(key, n, dtype):
     return jax.random.permutation(wrap(key), n).astype(mstype.to_jax(dtype))
 
 
@@ -279,9 +279,6 @@ def _mixed(n, seed):
     order = list(range(n))
     Mersenne32(seed).shuffle(order)
     return order
-
-
-_RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
 def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike = mstype.int64) -> Tensor:
