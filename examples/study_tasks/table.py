@@ -4,7 +4,6 @@ python table.py           the table
 python table.py record    write fingerprints of the values to tests/data/study_tasks.json, with which a test compares msjax's
 """
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -92,8 +91,9 @@ def main(*words):
     if words:
         known = {task: found[tool][task] for task in ROWS for tool in TOOLS if tool != "msjax" and task in found[tool]}
         kept = {task: fingerprint(value) for task, value in known.items() if task not in NOT_COMPARED}
-        root = Path(importlib.util.find_spec("tests.study").origin).parent.parent
-        (root / "data" / "study_tasks.json").write_text(json.dumps(kept, indent=1))
+        (Path(__file__).parent.parent.parent / "tests" / "data" / "study_tasks.json").write_text(
+            json.dumps(kept, indent=1) + "\n"
+        )
         return
     figures = {
         tool: json.loads(Path(f"{name}.json").read_text()) for tool, name in TOOLS.items() if Path(f"{name}.json").exists()
