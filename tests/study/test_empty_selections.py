@@ -115,6 +115,10 @@ NOTHING = {
         r"'watch', the to is called as to\(data, step=\.\.\.\), but .*<lambda> .* takes \(data\)",
     ),
     "condition": (lambda: tools.check(None, "holds"), "'check', 'condition' should be a bool or an array, but got None"),
+    "value of a message": (
+        lambda: tools.check(True, "is {v}", v="a"),
+        "'check', the value 'v' of the message should be one number, but got str 'a'",
+    ),
     "no rows": (lambda: probe(batch(0, 3)), r"'linear_probe', a batch should be \(rows, features\) and .*shape=\[0"),
     "no labels": (
         lambda: probe((np.ones((0, 3)), LABELS[:0]), classes=2),

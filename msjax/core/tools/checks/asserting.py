@@ -90,8 +90,9 @@ def _failed(message):
 
 def _number(name, value):
     array = as_arrays(value)
-    dtype = jnp.result_type(array)
-    if np.size(array) != 1 or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
+    fits = isinstance(array, bool) or (is_numeric(array) and np.size(array) == 1)
+    dtype = jnp.result_type(array) if fits else None
+    if not fits or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
         raise TypeError(f"For 'check', the value {name!r} of the message should be one number, but got {describe(value)}.")
     return jnp.asarray(array).reshape(())
 
