@@ -6,9 +6,14 @@ import tempfile
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from flax import nnx
+from weights import batches, given, relu, weights
 
 from msjax import hooks
+
+# What says which number is meant, or brings values into one form, is none of a task's lines.
+SHARED = ("metric", "of_first", "of_each", "batches")
 
 
 class Attention(nnx.Module):
@@ -54,13 +59,13 @@ class GPT2(nnx.Module):
 
 
 def setup():
-    model, saved = GPT2(nnx.Rngs(0)), np.load("gpt2.npz")
+    model, saved = GPT2(nnx.Rngs(0)), weights()
     for path, value in nnx.to_flat_state(nnx.state(model, nnx.Param)):
         *module, name = path
         theirs = name if name == "bias" else "weight"
-        value.set_value(jnp.asarray(saved[".".join(map(str, ("transformer", *module, theirs)))]))
+        value.set_value(jnp.asarray(saved[".".join(map(str, (*module, theirs)))]))
         nnx.update(model, nnx.from_flat_state([(path, value)]))
-    return model, tuple(jnp.asarray(saved[name]) for name in ("tokens", "encoder", "decoder"))
+    return model, tuple(map(jnp.asarray, given()))
 
 
 def metric(logits):
@@ -87,7 +92,7 @@ def ablate(model, tokens, encoder, decoder):
 
 @functools.cache
 def steered(model):
-    encoder, decoder = (jnp.asarray(np.load("gpt2.npz")[name]) for name in ("encoder", "decoder"))
+    encoder, decoder = map(jnp.asarray, given()[1:])
     coder = lambda x: jax.nn.relu(x @ encoder), lambda features: features @ decoder
     return jax.jit(hooks.splice(model, {"h.1": coder}, edit={"h.1": lambda features: features.at[..., 5].set(2)}))
 
@@ -97,9 +102,8 @@ def splice(model, tokens, encoder, decoder):
 
 
 def integrated(model, tokens, encoder, decoder):
-    return hooks.attribute(model, tokens, at="wte", metric=metric, method="integrated gradients", corrupt=0 * tokens, steps=50)[
-        "wte"
-    ]
+    how = {"method": "integrated gradients", "corrupt": 0 * tokens, "steps": 50}
+    return hooks.attribute(model, tokens, at="wte", metric=metric, **how)["wte"]
 
 
 def paths(model, tokens, encoder, decoder):
@@ -120,7 +124,7 @@ def patterns(model, tokens, encoder, decoder):
 
 @functools.cache
 def steering(model):
-    return jax.jit(hooks.steer(model, {"h.1": jnp.asarray(np.load("gpt2.npz")["decoder"][0])}))
+    return jax.jit(hooks.steer(model, {"h.1": jnp.asarray(given()[2][0])}))
 
 
 def steer(model, tokens, encoder, decoder):
@@ -139,10 +143,6 @@ def attribute(model, tokens, encoder, decoder):
     return list(hooks.attribute(model, tokens, at="h.?", metric=metric).values())
 
 
-def batches(tokens):
-    return [(tokens * k + k) % 100 for k in range(1, 9)]
-
-
 def collect(model, tokens, encoder, decoder):
     with tempfile.TemporaryDirectory() as folder:
         return hooks.collect(model, "h.1", batches(tokens), to=folder)[np.arange(256)]["h.1"]
@@ -157,8 +157,8 @@ def probe(model, tokens, encoder, decoder):
 
 def circuit(model, tokens, encoder, decoder):
     stream = hooks.stream(model, "h.*")
-    edges = stream.edges(tokens, tokens[::-1], metric=metric, heads=True)
-    return hooks.Circuit.strongest(edges, 16).run(stream, tokens, tokens[::-1])
+    scores = stream.edges(tokens[:1], tokens[1:], metric=of_first, heads=True)
+    return hooks.Circuit.strongest(scores, 16).faithfulness(stream, tokens[:1], tokens[1:], of_first)
 
 
 def of_each(logits):
@@ -180,3 +180,88 @@ def shap(model, tokens, encoder, decoder):
 
 def smoothed(model, tokens, encoder, decoder):
     return hooks.noise_tunnel(model.of_embeddings, model.wte(tokens), metric=of_each, key=jax.random.key(0))
+
+
+def direct(model, tokens, encoder, decoder):
+    found = hooks.stream(model, "h.*").direct(tokens, at="h.*.attn.c_proj:in", metric=metric)
+    return jnp.concatenate([value.reshape(2, 16, 4, 16).sum((1, 3)).T for value in found.values()])
+
+
+SGD = optax.sgd(1.0)
+
+
+def tune(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").tune(batches(tokens), SGD)[0]
+
+
+@functools.cache
+def transcoded(model):
+    encoder, decoder = map(jnp.asarray, given()[1:])
+    place, coder = ("h.1.mlp:in", "h.1.mlp"), (lambda x: jax.nn.relu(x @ encoder), lambda features: features @ decoder)
+    edit = {place: lambda features: features.at[..., 5].set(2)}
+    return jax.jit(hooks.splice(model, {place: coder}, edit=edit, error=False))
+
+
+def transcoder(model, tokens, encoder, decoder):
+    return transcoded(model)(tokens)
+
+
+@functools.cache
+def transplanted(model):
+    return jax.jit(hooks.transplant(model, given()[0][::-1], {"h.2": "h.1"}, positions=(-1, 3)))
+
+
+def transplant(model, tokens, encoder, decoder):
+    return transplanted(model)(tokens)
+
+
+def gradients(model, tokens, encoder, decoder):
+    return list(hooks.compile(model, "h.?", gradients=True, loss=metric)(tokens)[1].gradients.values())
+
+
+def compiled(model, tokens, encoder, decoder):
+    return list(hooks.compile(model, "h.?")(tokens)[1].activations.values())
+
+
+def edges(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").edges(tokens[:1], tokens[1:], metric=of_first, heads=True)
+
+
+def edges_integrated(model, tokens, encoder, decoder):
+    return hooks.stream(model, "h.*").edges(tokens[:1], tokens[1:], metric=of_first, method="integrated gradients", heads=True)
+
+
+def faithfulness(model, tokens, encoder, decoder):
+    stream, reference = hooks.stream(model, "h.*"), tokens[1:]
+    scores = stream.edges(tokens[:1], reference, metric=of_first, heads=True)
+    circuit = hooks.Circuit.of_senders([name for name in scores.senders if name[:3] not in ("h.2", "h.3")], scores)
+    return [share(stream, tokens[:1], reference, of_first) for share in (circuit.faithfulness, circuit.completeness)]
+
+
+@functools.cache
+def monitored(model):
+    def step(model, optimizer, tokens):
+        optimizer.update(model, nnx.grad(lambda model: metric(model(tokens)))(model))
+
+    optimizer = nnx.Optimizer(model, optax.sgd(0.1), wrt=nnx.Param)
+    return hooks.monitor(step, "h.?", forward=None, backward=hooks.rms), optimizer
+
+
+def monitor(model, tokens, encoder, decoder):
+    watched, optimizer = monitored(model)
+    watched(model, optimizer, tokens)
+    return [watched.history[-1].backward[f"h.{i}"] for i in range(4)]
+
+
+def gaps(model, tokens, encoder, decoder):
+    """How far conductances are from adding up to the change of the number: of this model, and of a network with a ReLU."""
+    first, second, third, x = map(jnp.asarray, relu())
+
+    def net(x):
+        return jnp.maximum(hooks.site("h.1", jnp.tanh(x @ first)) @ second, 0) @ third
+
+    def gap(model, x, metric):
+        found = hooks.conductance(model, x, at="h.1", metric=metric)["h.1"]
+        return jnp.abs(found.reshape(len(x), -1).sum(1) - metric(model(x)) + metric(model(0 * x))).max()
+
+    return [gap(model.of_embeddings, model.wte(tokens), of_each), gap(net, x, lambda out: out[:, 0])]

@@ -98,6 +98,27 @@ NOTHING = {
         lambda: hooks.monitor(each, forward=None),
         "'monitor', 'forward' should be a function where backward is None",
     ),
+    "loss without gradients": (
+        lambda: hooks.compile(MODEL, "layers.0", loss=each),
+        "'compile', 'loss' should come with gradients=True, but got function",
+    ),
+    "type of Python's": (
+        lambda: hooks.compile(MODEL, "layers.0", statistic=int),
+        "'compile', the statistic must be a function, but got type <class 'int'>",
+    ),
+    "hook of Python's": (
+        lambda: hooks.register_forward_hook(MODEL, list),
+        "'register_forward_hook', the hook must be a function, but got type <class 'list'>",
+    ),
+    "keyword of to": (
+        lambda: tools.watch(MODEL, to=lambda data: None),
+        r"'watch', the to is called as to\(data, step=\.\.\.\), but .*<lambda> .* takes \(data\)",
+    ),
+    "condition": (lambda: tools.check(None, "holds"), "'check', 'condition' should be a bool or an array, but got None"),
+    "value of a message": (
+        lambda: tools.check(True, "is {v}", v="a"),
+        "'check', the value 'v' of the message should be one number, but got str 'a'",
+    ),
     "no rows": (lambda: probe(batch(0, 3)), r"'linear_probe', a batch should be \(rows, features\) and .*shape=\[0"),
     "no labels": (
         lambda: probe((np.ones((0, 3)), LABELS[:0]), classes=2),

@@ -162,20 +162,28 @@ def check_function(fn: Any, who: str, what: str = "function", arguments: Sequenc
     return fn
 
 
-def check_arity(fn: Callable[..., Any], who: str, arguments: Sequence[str], what: str = "hook") -> None:
-    """TypeError unless `fn`, which messages call `what`, takes these positional arguments; builtins and what has no signature are not looked at."""
+def check_arity(
+    fn: Callable[..., Any], who: str, arguments: Sequence[str], what: str = "hook", keywords: Sequence[str] = ()
+) -> None:
+    """TypeError unless `fn`, which messages call `what`, takes these positional arguments, and these keywords.
+
+    Builtins and what has no signature are not looked at; Python's own types, such as int, take no arrays that are traced.
+    """
     if isinstance(fn, types.BuiltinFunctionType):  # whose signature Python parses from a text, in 0.1 ms
         return
+    if isinstance(fn, type) and fn.__module__ == "builtins":
+        raise TypeError(f"For '{called(who)}', the {what} must be a function, but got {describe(fn)}.")
     try:
         # Of what is called: a wrapper made by functools.wraps may take other arguments than what it wraps.
         signature = inspect.signature(fn, follow_wrapped=False)
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*arguments)
+        signature.bind(*arguments, **dict.fromkeys(keywords))
     except TypeError as error:
+        given = ", ".join([*arguments, *(f"{keyword}=..." for keyword in keywords)])
         raise TypeError(
-            f"For '{called(who)}', the {what} is called as {what}({', '.join(arguments)}), but {callable_name(fn)} takes {signature}: {error}."
+            f"For '{called(who)}', the {what} is called as {what}({given}), but {callable_name(fn)} takes {signature}: {error}."
         ) from None
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_bool, check_kind, check_positive_int
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_value
 from msjax.core.base.errors import called, check_function, describe, near, number_among
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTreeDef
@@ -146,6 +146,7 @@ def capture_options(
     for fn, what, argument in ((statistic, "statistic", "array"), (loss, "loss", "result")):
         if fn is not None:
             check_function(fn, who, what, (argument,))
+    check_value(loss, loss is None or gradients, "come with gradients=True", "loss", who)
     if max_steps is not None:
         check_positive_int(max_steps, "max_steps", who)
     if statistic is not None:

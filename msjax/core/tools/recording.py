@@ -133,7 +133,7 @@ def _capture(found, model, call, gradients, loss):
     (args, kwargs), total = call, loss or sum_of_floats
     model = hooked(model) if unhooked(model) is not None else model
     params, of_params = _weights(model, args, kwargs, total)
-    captured = capture(model, "*", gradients=gradients, loss=total)(*args, **kwargs)[1]
+    captured = capture(model, "*", gradients=gradients, loss=total if gradients else None)(*args, **kwargs)[1]
     found.values("parameter", params)
     if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))

@@ -13,7 +13,7 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import known_value
-from msjax.core.base.checks import check_kind
+from msjax.core.base.checks import check_kind, is_numeric
 from msjax.core.base.errors import describe
 from msjax.core.base.state import STATE
 from msjax.core.base.user_lines import user_lines
@@ -58,7 +58,9 @@ def check(condition: Any, message: str, **values: Any) -> None:
         the batch has a 50.0
     """
     check_kind(message, isinstance(message, str), "be a str", "message", "check")
-    holds = jnp.all(jnp.asarray(as_arrays(condition)))
+    condition = as_arrays(condition)
+    fits = isinstance(condition, bool) or is_numeric(condition)
+    holds = jnp.all(jnp.asarray(check_kind(condition, fits, "be a bool or an array", "condition", "check")))
     numbers = [_number(name, value) for name, value in values.items()]
     if len(numbers) > MOST:
         raise ValueError(f"For 'check', a message has {MOST} values at most, but got {len(numbers)}.")
@@ -88,8 +90,9 @@ def _failed(message):
 
 def _number(name, value):
     array = as_arrays(value)
-    dtype = jnp.result_type(array)
-    if np.size(array) != 1 or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
+    fits = isinstance(array, bool) or (is_numeric(array) and np.size(array) == 1)
+    dtype = jnp.result_type(array) if fits else None
+    if not fits or not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
         raise TypeError(f"For 'check', the value {name!r} of the message should be one number, but got {describe(value)}.")
     return jnp.asarray(array).reshape(())
 

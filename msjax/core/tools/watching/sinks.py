@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msjax.core.base.checks import check_path
-from msjax.core.base.errors import describe
+from msjax.core.base.errors import check_arity, describe
 from msjax.core.base.optional import tensorboardx
 from msjax.core.tools.watching.behind import Behind, Sink
 
@@ -103,6 +103,7 @@ def sink_of(to: Any) -> Sink:
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
         return Behind(_SummaryWriter(to))
     if callable(to):
+        check_arity(to, "watch", ("data",), "to", ("step",))
         return _Function(to)
     raise TypeError(
         f"For 'watch', 'to' should be a folder for TensorBoard, a .csv or .html file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
