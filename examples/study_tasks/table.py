@@ -68,8 +68,6 @@ def excuses(tool):
 def cell(figures, no, task):
     if task not in figures:
         return f"no: {no[task]}" if task in no else ""
-    if figures[task].get("beside"):
-        return f"{figures[task]['lines']}, not timed alone"
     lines, first, later = (figures[task][name] for name in ("lines", "first", "later"))
     later = f"{later:.1f} s" if later > 1 else f"{1e3 * later:.{int(later < 0.001)}f} ms"
     return f"{lines}, {first:.{1 + (first < 0.1)}f} s, {later}"

@@ -10,6 +10,7 @@ from torchlens import attribution, mechinterp
 # What says which number is meant, or brings values into one form, is none of a task's lines.
 SHARED = ("number",)
 NO = {
+    "sweep": "`patch_residual_grid` refuses the first block's input",
     "compiled": "it unwraps compiled models",
     "ablate": "heads can be read, but not chosen for `intervene`",
     "tune": "no lenses that are trained",
@@ -52,11 +53,6 @@ def edited(model, tokens, place, edit):
 
 def steer(model, tokens, encoder, decoder):
     return edited(model, tokens, "transformer.h.1", lambda value, *, hook: value + decoder[0])
-
-
-def sweep(model, tokens, encoder, decoder):
-    found = mechinterp.patch_residual_grid(model, tokens, tokens.flip(0), lambda log: log["output_1"].out[0, -1, 3])
-    return found.values
 
 
 def attribute(model, tokens, encoder, decoder):

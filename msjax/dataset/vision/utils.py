@@ -1,6 +1,4 @@
 """MindSpore's other name for `msjax.dataset.vision`."""
 
-from msjax.dataset import vision as _same
 from msjax.dataset.vision import *
-
-__getattr__ = _same.__getattr__
+from msjax.dataset.vision import __getattr__ as __getattr__
