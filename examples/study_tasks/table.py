@@ -4,6 +4,7 @@ python table.py           the table
 python table.py record    write fingerprints of the values to tests/data/study_tasks.json, with which a test compares msjax's
 """
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -62,7 +63,7 @@ def numbers(tool):
 def excuses(tool):
     """The `NO` of a tool's file, which is read and not run."""
     text = Path(__file__).with_name(f"{tool}.py").read_text()
-    return eval(text.split("\nNO = ", 1)[1].split("\n}", 1)[0] + "\n}") if "\nNO = " in text else {}
+    return ast.literal_eval(text.split("\nNO = ", 1)[1].split("\n}", 1)[0] + "\n}") if "\nNO = " in text else {}
 
 
 def cell(figures, no, task):

@@ -193,7 +193,7 @@ def transplant(
         values = on_tape(pure, pure.state, wanted, inputs_of(source), values_of)
 
         def changed(target, name, value, _tape):
-            return _moved(name, value, values[places[target]], positions, -2 if axis is None else axis)
+            return _moved(name, value, values[places[target]], positions, axis)
 
         return _with_values(pure, (args, kwargs), list(places), (), changed, operator.eq)
 

@@ -66,7 +66,7 @@ def ablate(
         check_value(value, fits, f"broadcast to what it replaces, of shape {shape}", "value", "ablate")
         if heads is None:
             return jnp.broadcast_to(_mean(v, 1) if _is_mean(value) else jnp.asarray(value), v.shape).astype(v.dtype)
-        at_axis = axis_of(split.shape, -2 if axis is None else axis, "axis")
+        at_axis = axis_of(split.shape, axis, "axis")
         mask, missed = selected_along(split, at_axis, heads, "heads")
         other = _mean(split, split.ndim - at_axis) if _is_mean(value) else jnp.asarray(value)
         return spoilt(missed, jnp.where(mask, other.astype(v.dtype), split).reshape(v.shape))
@@ -125,9 +125,7 @@ def steer(
             more = jnp.asarray(vector, value.dtype) * jnp.asarray(scale, value.dtype)
             if positions is None:
                 return value + jnp.broadcast_to(more, value.shape)
-            mask, missed = selected_along(
-                value, axis_of(value.shape, -2 if axis is None else axis, "axis"), positions, "positions"
-            )
+            mask, missed = selected_along(value, axis_of(value.shape, axis, "axis"), positions, "positions")
             return spoilt(missed, value + jnp.broadcast_to(more * mask, value.shape))
 
         return edit
@@ -150,8 +148,9 @@ def check_axis(axis: Any, along: Any, name: str, other: str, who: str) -> None:
         check_value(axis, along is not None, f"come with {other}, without which it says nothing", name, who)
 
 
-def axis_of(shape: tuple[int, ...], axis: int, name: str) -> int:
-    """The number of an axis, counted from 0; `name` is the argument that gives it. ValueError if it is none."""
+def axis_of(shape: tuple[int, ...], axis: int | None, name: str) -> int:
+    """The number of an axis, None for the last but one, counted from 0; `name` is the argument that gives it. ValueError if it is none."""
+    axis = -2 if axis is None else axis
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"For '{called('ablate')}', {name!r} should be an axis of a value of shape {shape}, but got {axis!r}.")
     return axis % len(shape)
