@@ -52,7 +52,7 @@ def _reciprocal(x):
 
 @operator(1, name="reciprocal")
 def _whole_reciprocal(x):
-    return jnp.where(x == 0, jnp.iinfo(x.dtype).max, jnp.where(jnp.abs(x) == 1, x, 0)).astype(x.dtype)
+    return jnp.where(x == 0, jnp.asarray(jnp.iinfo(x.dtype).max, x.dtype), jnp.where(jnp.abs(x) == 1, x, 0)).astype(x.dtype)
 
 
 def _copysign(x, y):

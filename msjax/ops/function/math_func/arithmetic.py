@@ -86,7 +86,8 @@ def _downward(x, y):
         return quotient
     # MindSpore's quotients by 0 are the numbers of the type farthest from 0, and 0 of 0, as Float64 infinities and NaN become.
     bounds = (False, True) if x.dtype == jnp.bool_ else (jnp.iinfo(x.dtype).min, jnp.iinfo(x.dtype).max)
-    return jnp.where(y == 0, jnp.where(x == 0, x, jnp.where(x > 0, *reversed(bounds)).astype(x.dtype)), quotient)
+    least, greatest = (jnp.asarray(bound, x.dtype) for bound in bounds)
+    return jnp.where(y == 0, jnp.where(x == 0, x, jnp.where(x > 0, greatest, least)), quotient)
 
 
 @operator(2, name="Div", int_grad=True)
