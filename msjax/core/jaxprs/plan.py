@@ -151,7 +151,7 @@ class Found:
         probes: the same of each zero that comes in, whose gradient is the place's; of a leaf that has no gradient, none.
         probed: of each leaf, the dtypes of its statistics; None if it has no gradient.
         counted: True if a cond or a while_loop decides whether the program passes the place.
-        edits: the functions that change its value.
+        edits: what changes its value.
         stacked: whether values of several steps or devices stand together.
     """
 
@@ -328,14 +328,14 @@ class Planner:
             if isinstance(step, Here):
                 block.found.append(step.found)
                 block.indexed = block.indexed or bool(step.found.edits)
-                key.append((i, replace(step.found, name="", edits=()), *map(id, step.found.edits)))
+                key.append((i, replace(step.found, name="")))
             elif isinstance(step, Counter):
                 block.indexed = True
                 key.append(i)
             else:
                 block.found += step.found
                 block.indexed = block.indexed or any(b.indexed for b in step.blocks)
-                own = () if step.here is None else (replace(step.here.found, name="", edits=()), *map(id, step.here.found.edits))
+                own = () if step.here is None else (replace(step.here.found, name=""),)
                 block.indexed = block.indexed or bool(step.here is not None and step.here.found.edits)
                 key.append((i, *(id(b.steps) for b in step.blocks), *own))
         self.module = around
@@ -411,8 +411,7 @@ class Planner:
         self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places), self.loops))
         edits = ()
         if self.edits is not None:
-            found = [fn for both in names for fn in self.edits.of_call(*both, traced=kind == "site")]
-            edits = tuple({id(fn): fn for fn in found}.values())  # an edit may be no hashable function
+            edits = tuple(dict.fromkeys(e for both in names for e in self.edits.of_call(*both, traced=kind == "site")))
         asked = [numbered for name, numbered in names if self.select(name, numbered)]
         selected, numbered = bool(asked), (asked or [names[0][1]])[0]
         if not selected and not edits:

@@ -17,8 +17,8 @@ from typing import Any
 from flax import nnx
 
 from msjax.core.base import jax_slots
-from msjax.core.base.contents import PARTS, UNCHANGING
 from msjax.core.base.flax_slots import MODULE_STATE, delete_static, set_static, transformation_of, when_made, without_attribute
+from msjax.core.base.held_state import PARTS, UNCHANGING
 from msjax.core.base.weak import identity
 from msjax.core.hooks.hook import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
