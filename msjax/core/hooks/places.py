@@ -10,7 +10,7 @@ import contextlib
 import fnmatch
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self, TypeVar
 
 import jax
@@ -65,6 +65,8 @@ class Edits:
     """The edits with which a function is traced."""
 
     rows: tuple[Edit, ...] = ()
+    # Stands for them in the keys of jax's caches: they hold values of the user's, and of traces.
+    key: object = field(default_factory=object, repr=False)
 
     def of(self, name: str) -> list[Edit]:
         """The edits of a place, while the function is traced."""
@@ -106,8 +108,7 @@ class Tracing:
             self.parts = tuple(dict.fromkeys((*self.parts, *self.before.parts)))
             self.scopes = self.scopes or self.before.scopes
         # Without edits, one capture can use what another one has traced of inner functions.
-        edits = self.edits if self.edits.rows else True
-        self.key = TRACED_FOR((edits, self.parts, self.scopes) if self.parts or self.scopes else edits)
+        self.key = TRACED_FOR((self.edits.key if self.edits.rows else True, self.parts, self.scopes))
         self.key.__enter__()
         return self
 

@@ -27,7 +27,7 @@ def run_same_program(fn: Callable[..., Any], *given: Sequence[Any]) -> Any:
         given: its arguments, sequences of arrays.
     """
     arguments, arrays = list(map(list, given)), [value for values in given for value in values]
-    if any(map(is_tracer, arrays)) or staged():
+    if any(map(is_tracer, arrays)) or staged() or jax.config.jax_disable_jit:
         return fn(*arguments)
     lowered = jax.jit(fn, keep_unused=True).lower(*arguments)
     places = tuple([getattr(value, "sharding", None) for value in arrays])
