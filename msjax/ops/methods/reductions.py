@@ -202,10 +202,11 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
 
 
-def _cumsum(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
-    """The cumulative sum along an axis; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
+def _cumsum(self: Tensor, axis: int | None = None, dtype: Type | None = None) -> Tensor:
+    """The cumulative sum along an axis, by default of all elements in their order; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
     small = dtype is None and self.dtype in (mstype.int8, mstype.int16, mstype.uint8)
-    return cumulative.cumsum(self, axis, mstype.int32 if small else dtype)
+    rows, axis = (self, axis) if axis is not None else (self.reshape(-1), 0)
+    return cumulative.cumsum(rows, axis, mstype.int32 if small else dtype)
 
 
 @attached_to(Tensor)
