@@ -121,7 +121,7 @@ def test_in_place_keeps_the_dtype_and_the_gradient():
     i = ms.Tensor([1, 2], ms.int8)
     assert i.add_(ms.Tensor([1, 2], ms.int64)) is i and i.dtype == ms.int8 and i.tolist() == [2, 4]
     with pytest.raises(
-        TypeError, match="'Tensor.true_divide_', the result's dtype should fit into the Tensor's Int8, but got str 'Float32'"
+        TypeError, match=r"'Tensor.true_divide_', the result's dtype should fit into the Tensor's Int8, but got str 'Float32'"
     ):
         i.div_(2)
 
