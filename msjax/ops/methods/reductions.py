@@ -192,14 +192,14 @@ def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tenso
 
 
 def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
+    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape; of integers an Int64."""
     size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
     lead = self.ndim - len(size)
     if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
         raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
     axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
-    out = reduction.sum_kept(self, tuple(axes), True) if axes else self
-    return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
+    out = reduction.sum(self, tuple(axes), keepdim=True) if axes else self
+    return reduction.sum(out, tuple(builtins.range(lead))) if lead else out
 
 
 def _cumsum(self: Tensor, axis: int | None = None, dtype: Type | None = None) -> Tensor:
