@@ -43,6 +43,9 @@ VALUES = [
     (lambda: A * float("inf"), ms.float32, [np.inf, np.nan, np.inf]),
     (lambda: ops.div(A, Tensor(0.0)), ms.float32, [np.inf, np.nan, np.inf]),
     (lambda: ms.jit(lambda a, x: a.astype(ms.float32) * x)(A, Tensor(np.inf)), ms.float32, [np.inf, np.nan, np.inf]),
+    # Integers become floats where the result has fractions.
+    (lambda: ops.clip_by_norm(Tensor([3, 4], ms.int64), 1.0), ms.float32, [0.6, 0.8]),
+    (lambda: ops.huber_loss(INT, Tensor([-2, -1, 1, 3], ms.int32)), ms.float32, 0.125),
     # Sequences.
     (lambda: [1.0, 2.0, 3.0] + F, ms.float32, [2.0, 4.0, 303.0]),
     (lambda: F // (1.0, 2.0, 3.0), ms.float32, [1.0, 1.0, 100.0]),

@@ -251,13 +251,14 @@ def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | Non
 
 
 def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_value_max: TensorLike | None = None) -> Tensor:
-    """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
+    """Values limited to [clip_value_min, clip_value_max], in the dtype of `x`; see `clamp`.
 
     Example:
         >>> print(ops.clip_by_value(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
-    return clamp(x, clip_value_min, clip_value_max)
+    limited = clamp(x, clip_value_min, clip_value_max)
+    return limited.astype(x.dtype) if isinstance(x, Tensor) else limited
 
 
 arctan2 = atan2
