@@ -316,10 +316,9 @@ def _made(cls, module):
 
 
 def _with_hooks(cls, method):
-    own = getattr(cls, method)
-
-    @functools.wraps(own)
+    @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
+        own = getattr(cls, method)  # the present one: a test may have put another one there
         attribute = self.__dict__.get(SITE)
         registry = None if attribute is None else attribute.registry
         if registry is None or (subject := registry.subject(method, self)) is None:  # removed while the call was under way

@@ -128,11 +128,9 @@ def _naming_class(cls, methods):
 
 
 def _naming(cls, method):
-    own = getattr(cls, method)
-
-    @functools.wraps(own)
+    @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
-        path = getattr(self, _PATH)
+        path, own = getattr(self, _PATH), getattr(cls, method)
         return module_call(call_name(path, method), functools.partial(own, self), args, kwargs)
 
     return call

@@ -171,8 +171,9 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.ldexp(Tensor([1.0, 2.0]), Tensor([1, 2])))
         [2. 8.]
     """
-    x, y = promote(x, other, scalar_tensors_yield=True)
-    return to_float(x) * jnp.exp2(to_float(y))
+    power = jnp.power(2.0, to_float(other))
+    x, power = promote(x, power, scalar_tensors_yield=True)
+    return x * power
 
 
 @operator(3)
