@@ -79,7 +79,7 @@ def contents_of(treedef: Any) -> Hashable:
         treedef: of `jax.tree.structure`.
 
     Returns:
-        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; what all else equals tells the structure.
+        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; all else counts as what it equals.
     """
     found, pending = [], [treedef]
     while pending:
@@ -130,7 +130,7 @@ def _of(value, depth, around=None):
         found = [_of(part, depth + 1, around) for part in parts]
         return kind, frozenset(found) if isinstance(value, (set, frozenset)) else tuple(found)
     if around is not None:
-        return kind
+        return kind, value if _is_hashable(value) else Same(value)
     if isinstance(value, types.FunctionType) and depth < _DEPTH:
         return identity(value), identity(value.__code__)
     known = identity(value)
