@@ -403,7 +403,9 @@ class Planner:
         self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places), self.loops))
         edits = ()
         if self.edits is not None:
-            edits = tuple(dict.fromkeys(e for both in names for e in self.edits.of_call(*both, traced=kind == "site")))
+            found = [edit for both in names for edit in self.edits.of_call(*both, traced=kind == "site")]
+            # A function that is given for several names of an operation changes it once; that of another step is another edit.
+            edits = tuple({(id(e.fn), e.pattern if "[" in str(e.pattern) else None): e for e in found}.values())
         asked = [numbered for name, numbered in names if self.select(name, numbered)]
         selected, numbered = bool(asked), (asked or [names[0][1]])[0]
         if not selected and not edits:
