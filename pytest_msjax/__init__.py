@@ -1,10 +1,12 @@
 """A plugin of pytest for networks written with msjax, silent until a test uses it.
 
-It imports msjax, and with it jax, only when one of its fixtures or functions is used.
+It imports msjax, and with it jax, only when one of its fixtures or functions is used. Where a test has imported `msjax.hooks` itself, what
+hooks of compiled programs raise is raised in that test.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -186,15 +188,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None and "msjax_mode" not in metafunc.fixturenames:
         return
     modes = marker.args if marker is not None and marker.args else MODES
-    unknown = [mode for mode in modes if mode not in MODES]
-    if unknown:
-        raise pytest.UsageError(f"msjax_modes: there is no mode {unknown[0]!r}; the modes are {', '.join(MODES)}.")
+    _check_modes(modes, "msjax_modes")
     chosen = metafunc.config.getoption("--msjax-modes")
     if chosen is not None:
+        _check_modes(chosen.split(","), "--msjax-modes")
         modes = [mode for mode in modes if mode in chosen.split(",")]
     if "msjax_mode" not in metafunc.fixturenames:
         metafunc.fixturenames.append("msjax_mode")
     metafunc.parametrize("msjax_mode", modes, indirect=True)
+
+
+def _check_modes(modes, where):
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown:
+        raise pytest.UsageError(f"{where}: there is no mode {unknown[0]!r}; the modes are {', '.join(MODES)}.")
 
 
 @pytest.fixture
@@ -228,6 +235,40 @@ def _functional(net):
         return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) else v, out)
 
     return call
+
+
+# ---- what hooks raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    """Raises what hooks of programs that the test has started raise, in this test: they run in another thread, and the next test would be told."""
+    try:
+        result = yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        try:
+            _wait_for_hooks()
+        except Exception as other:
+            error.add_note(f"A hook failed, too: {type(other).__name__}: {other}")
+        raise
+    _wait_for_hooks()
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Any:
+    """The same of fixtures, when they end."""
+    result = yield
+    _wait_for_hooks()
+    return result
+
+
+def _wait_for_hooks():
+    worker = sys.modules.get("msjax.core.hooks.worker")
+    if worker is not None:
+        worker.barrier()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -47,14 +47,12 @@ __all__ = [
 ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"
 
 
+# A function for `Tensor.register_hook`: it takes the gradient, and returns another one or None.
+TensorHook: TypeAlias = Callable[[Tensor], Tensor | None]
+
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R", covariant=True)
-
-
-class TensorHook(Protocol):
-    """A function for `Tensor.register_hook`: it takes the gradient, and returns another one or None."""
-
-    def __call__(self, grad: Tensor, /) -> Tensor | None: ...
 
 
 class KernelDecorator(Protocol):

@@ -62,9 +62,6 @@ class FunctionalRun(ProgramUnderWay):
         # Not under jax.jit: loops run at once, and what jax traces otherwise has its values.
         self.eager = not staged()
 
-    def here(self) -> bool:
-        return jax_slots.trace_state() == self.world
-
     def see(self, operands: Sequence[Any]) -> None:
         if self.outer is not None:
             self.outer.see(operands)

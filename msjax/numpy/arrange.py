@@ -205,7 +205,9 @@ def pad(
         constant_values, end_values (number or tuple): of "constant" and "linear_ramp". Default: 0.
         reflect_type (str): "even" or "odd", for "reflect" and "symmetric". Default: "even".
     """
-    constant = None
+    arr, constant = tensor(arr), None
+    if arr.ndim == 0:
+        return arr
     if callable(mode):
         options = kwargs
     elif mode == "constant":
@@ -217,7 +219,7 @@ def pad(
     else:
         options = {"reflect_type": reflect_type} if mode in ("reflect", "symmetric") else {}
     options = tuple((k, freeze(v)) for k, v in options.items())
-    return _pad(tensor(arr), _numbers(constant), freeze(pad_width), mode, options)
+    return _pad(arr, _numbers(constant), freeze(pad_width), mode, options)
 
 
 def _numbers(values):

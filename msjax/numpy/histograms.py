@@ -60,7 +60,7 @@ def histogram_bin_edges(
         weights (array-like, optional): without effect on the edges.
     """
     if not isinstance(bins, int):
-        return floating(bins)
+        return tensor(bins)
     known = np.asarray(concrete(floating(a), "numpy.histogram_bin_edges"), np.float64)
     return _float32(np.histogram_bin_edges(known, bins, range))
 
@@ -96,7 +96,7 @@ def histogram(
         (counts as Float32, edges).
     """
     edges = histogram_bin_edges(a, bins, range)
-    return _histogram(floating(a), edges, None if weights is None else floating(weights), bool(density)), edges
+    return _histogram(floating(a), floating(edges), None if weights is None else floating(weights), bool(density)), edges
 
 
 def histogramdd(
@@ -124,7 +124,7 @@ def histogramdd(
     known = None if weights is None else np.asarray(concrete(floating(weights), "numpy.histogramdd"))
     bins = [_bins(b) for b in bins] if isinstance(bins, (list, tuple)) else _bins(bins)  # pyright: ignore[reportAssignmentType]
     if isinstance(bins, np.ndarray):
-        bins = [bins] * points.shape[1]
+        bins = list(bins) if bins.ndim == 2 else [bins] * points.shape[1]
     counts, edges = np.histogramdd(points, bins, range, density=density, weights=known)
     return _float32(counts), [_float32(e) for e in edges]
 

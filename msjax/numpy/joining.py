@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from msjax import ops
 from msjax.common.tensor import Tensor
@@ -38,24 +39,23 @@ def stack(arrays: ArrayLike, axis: int = 0) -> Tensor:
     return ops.stack(tensors(arrays), axis)
 
 
-def hstack(tup: ArrayLike) -> Tensor:
-    """Arrays joined along the second axis; 1-d ones along their only axis."""
-    return ops.hstack(tensors(tup))
+class _Stack(Protocol):
+    def __call__(self, tup: ArrayLike) -> Tensor: ...
 
 
-def vstack(tup: ArrayLike) -> Tensor:
-    """Arrays joined along the first axis; 1-d ones as rows."""
-    return ops.vstack(tensors(tup))
+def _stack(function: Callable[[list[Tensor]], Tensor], doc: str) -> _Stack:
+    def call(tup: ArrayLike) -> Tensor:
+        return tup if isinstance(tup, Tensor) else function(tensors(tup))
+
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = f"{doc} One Tensor is returned as it is."
+    return call
 
 
-def dstack(tup: ArrayLike) -> Tensor:
-    """Arrays joined along the third axis, which is added where it is missing."""
-    return ops.dstack(tensors(tup))
-
-
-def column_stack(tup: ArrayLike) -> Tensor:
-    """Arrays joined along the second axis; 1-d ones as columns."""
-    return ops.column_stack(tensors(tup))
+hstack: _Stack = _stack(ops.hstack, "Arrays joined along the second axis; 1-d ones along their only axis.")
+vstack: _Stack = _stack(ops.vstack, "Arrays joined along the first axis; 1-d ones as rows.")
+dstack: _Stack = _stack(ops.dstack, "Arrays joined along the third axis, which is added where it is missing.")
+column_stack: _Stack = _stack(ops.column_stack, "Arrays joined along the second axis; 1-d ones as columns.")
 
 
 def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:

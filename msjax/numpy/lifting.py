@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,6 +12,8 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
+from msjax.core.base.checks import check_kind
+from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast
@@ -18,7 +21,7 @@ from msjax.ops.function.math_func.tables import renamed
 
 
 def tensor(value: ArrayLike) -> Tensor:
-    """A Tensor of anything that numpy calls array-like; Python ints are Int32 here."""
+    """A Tensor of anything that numpy calls array-like; Python ints are Int32 here, if they fit."""
     if isinstance(value, Tensor):
         return value
     made = Tensor(value)
@@ -26,19 +29,39 @@ def tensor(value: ArrayLike) -> Tensor:
 
 
 def _plain(value) -> bool:
-    """True for Python numbers, also in lists."""
-    return all(map(_plain, value)) if isinstance(value, (list, tuple)) else isinstance(value, int)
+    """True for Python numbers that are an Int32, also in lists."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    return isinstance(value, int) and -(2**31) <= value < 2**31
 
 
 def tensors(values: ArrayLike) -> list[Tensor]:
     """Tensors of a tuple or list of array-likes, or of the rows of one."""
+    check_kind(values, hasattr(values, "__iter__"), "be a list or tuple, or a Tensor", "arrays")
     return [tensor(v) for v in values]
 
 
-def floating(value: ArrayLike) -> Tensor:
-    """The Tensor in floating numbers: Float32 for Bools and integers."""
+def promoted(x1: ArrayLike, x2: ArrayLike, convert: Callable[[ArrayLike], Tensor] = tensor) -> tuple[Tensor, Tensor]:
+    """Two array-likes as Tensors of one data type, the smallest to which both can be converted."""
+    x1, x2 = convert(x1), convert(x2)
+    dtype = x1.dtype if x1.dtype is x2.dtype else mstype.from_np(jnp.promote_types(x1.dtype.np, x2.dtype.np))
+    return cast(x1, dtype), cast(x2, dtype)
+
+
+# The floats of most of MindSpore's functions of numpy: Float64, too, becomes a Float32 there.
+SHORT = (mstype.float16, mstype.float32)
+
+
+def floating(value: ArrayLike, kept: tuple[mstype.Type, ...] | None = None) -> Tensor:
+    """The Tensor in floating numbers: a Float32, but of a type in `kept`, by default any of floats, and of complex numbers."""
     value = tensor(value)
-    return value if value.dtype.kind in "fc" else cast(value, mstype.float32)
+    stays = value.dtype.kind == "c" or (value.dtype.kind == "f" if kept is None else value.dtype in kept)
+    return value if stays else cast(value, mstype.float32)
+
+
+def floating_in(*kept: mstype.Type) -> Callable[[ArrayLike], Tensor]:
+    """`floating` with the types that stay."""
+    return functools.partial(floating, kept=kept)
 
 
 def as_type(value: ArrayLike, dtype: DTypeLike | None) -> Any:
@@ -55,15 +78,14 @@ def number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def lifted(operands: int = 1, *, floats: bool = False, **settings: Any) -> KernelDecorator:
+def lifted(operands: int = 1, *, convert: Callable[[ArrayLike], Tensor] = tensor, **settings: Any) -> KernelDecorator:
     """Decorator: make a kernel of jax arrays a function of array-likes.
 
     Args:
         operands (int): how many of the kernel's first parameters are arrays; None for one of them stays None.
-        floats (bool): whether Bools and integers become Float32 first.
+        convert (callable): what makes Tensors of them.
         settings: those of `operator`.
     """
-    convert = floating if floats else tensor
 
     def decorate(kernel):
         function = operator(operands, **settings)(kernel)
@@ -80,10 +102,33 @@ def lifted(operands: int = 1, *, floats: bool = False, **settings: Any) -> Kerne
     return typing.cast(KernelDecorator, decorate)
 
 
+def vectors(a: JaxArray, b: JaxArray) -> tuple[JaxArray, JaxArray]:
+    """Two arrays in their common type; a number is a vector of one."""
+    a, b = promote(a, b)
+    return jnp.atleast_1d(a), jnp.atleast_1d(b)
+
+
+def convolved(a: JaxArray, b: JaxArray, mode: str = "full") -> JaxArray:
+    """The convolution of two vectors in their common type."""
+    a, b = vectors(a, b)
+    return jnp.convolve(a, b, mode).astype(a.dtype)
+
+
+def of_numbers(function: Callable[..., JaxArray]) -> Callable[..., JaxArray]:
+    """A function of two arrays of one type, which takes Bools as the numbers 0 and 1 and gives Bools for them."""
+
+    def call(x1, x2, *settings):
+        x1, x2 = promote(x1, x2)
+        if x1.dtype == jnp.bool_:
+            return function(x1.astype(jnp.int32), x2.astype(jnp.int32), *settings).astype(jnp.bool_)
+        return function(x1, x2, *settings)
+
+    return call
+
+
 def lifted_pair(name: str, parameters: str, doc: str) -> BinaryOperator:
     """The function of jax.numpy called `name`, on two array-likes promoted to one type."""
-    function = getattr(jnp, name)
-    kernel = operator(2, name=name, int_grad=True)(lambda a, b: function(*promote(a, b)))
+    kernel = operator(2, name=name, int_grad=True)(of_numbers(getattr(jnp, name)))
     call = renamed(lambda a, b: kernel(tensor(a), tensor(b)), name, **dict(zip(parameters.split(), "ab")))
     call.__doc__ = doc
     return call

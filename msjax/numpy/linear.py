@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray
-from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
+from msjax.numpy.lifting import as_type, convolved, floating, lifted, lifted_pair, of_numbers, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 
@@ -72,7 +72,7 @@ def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | Sequence[int] | None = None
 ) -> JaxArray:
     """The cross product of vectors of two or three elements along an axis of each."""
-    return jnp.cross(*promote(a, b), axisa, axisb, axisc, axis)
+    return of_numbers(jnp.cross)(a, b, axisa, axisb, axisc, axis)
 
 
 # ---- diagonals
@@ -102,18 +102,24 @@ def _trace(a, offset, axis1, axis2):
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor:
     """The sum along the diagonal number `offset` of the matrices in two axes."""
     a = tensor(a)
-    dtype = mstype.int64 if dtype is None and a.dtype.kind in "biu" else dtype
+    dtype = mstype.int64 if dtype is None and a.dtype.kind in "iu" else dtype
     return _trace(as_type(a, dtype), offset, axis1, axis2)
+
+
+def _matrix(m):
+    """The matrices; a vector as each row of one."""
+    m = tensor(m)
+    return ops.broadcast_to(m, m.shape * 2) if m.ndim == 1 else m
 
 
 def tril(m: ArrayLike, k: int = 0) -> Tensor:
     """The lower triangle of matrices, zeros elsewhere."""
-    return ops.tril(tensor(m), k)
+    return ops.tril(_matrix(m), k)
 
 
 def triu(m: ArrayLike, k: int = 0) -> Tensor:
     """The upper triangle of matrices, zeros elsewhere."""
-    return ops.triu(tensor(m), k)
+    return ops.triu(_matrix(m), k)
 
 
 # ---- signals
@@ -122,13 +128,13 @@ def triu(m: ArrayLike, k: int = 0) -> Tensor:
 _MODES = ("full", "same", "valid")
 
 
-@lifted(2, floats=True)
+@lifted(2, int_grad=True)
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> JaxArray:
     """The convolution of two vectors."""
-    return jnp.convolve(*promote(a, v), check_one_of(mode, _MODES, "mode", "convolve"))
+    return convolved(a, v, check_one_of(mode, _MODES, "mode", "convolve"))
 
 
-@lifted(2, floats=True)
+@lifted(2, convert=floating)
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> JaxArray:
     """The correlation of two vectors."""
     return jnp.correlate(*promote(a, v), check_one_of(mode, _MODES, "mode", "correlate"))

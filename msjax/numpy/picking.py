@@ -15,7 +15,8 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike, Shape
 from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray, Number
-from msjax.numpy.lifting import floating, lifted, tensor, tensors
+from msjax.numpy.dtypes import result_type
+from msjax.numpy.lifting import as_type, floating, lifted, promoted, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
@@ -76,7 +77,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Tensor, ...]:
     """The positions in an array of shape `shape` of indices into the flattened array, a tuple of one array for each axis."""
     check_one_of(order, ("C", "F"), "order", "unravel_index")
-    indices, shape = tensor(indices), ints(shape)
+    indices, shape = promoted(indices, 0)[0], ints(shape)
     rows = _unravel(indices, shape[::-1] if order == "F" else shape)
     columns = [ops.reshape(c, indices.shape) for c in ops.unstack(rows, 1)]
     return tuple(columns[::-1] if order == "F" else columns)
@@ -125,7 +126,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     conditions, choices = tensors(condlist), tensors(choicelist)
     if len(conditions) != len(choices):
         raise ValueError(f"For 'select', there are {len(conditions)} conditions, but {len(choices)} choices.")
-    out = default
+    out = as_type(tensor(default), result_type(*choices))
     for condition, choice in zip(reversed(conditions), reversed(choices)):
         out = ops.where(condition, choice, out)
     return out
@@ -186,18 +187,15 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
 
 
 def unique(x: ArrayLike, return_inverse: bool = False) -> Any:
-    """The distinct elements, ascending; with `return_inverse`, also the place of each element among them.
+    """The distinct elements, in the order in which they come first; with `return_inverse`, also the place of each element among them.
 
     Example:
         >>> from msjax import Tensor, numpy as mnp
         >>> print(mnp.unique(Tensor([2, 1, 2])))
-        [1 2]
+        [2 1]
     """
-    x = tensor(x)
-    values, inverse = np.unique(_known(x, "unique"), return_inverse=True)
-    if not return_inverse:
-        return _made(values)
-    return _made(values), wrap(as_array(inverse.reshape(-1), mstype.int64))
+    found = ops.unique(ops.ravel(tensor(x)))
+    return found if return_inverse else found[0]
 
 
 @lifted(2, differentiable=False)
@@ -213,7 +211,8 @@ def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> Tensor:
 
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The elements that two arrays have in common, ascending; with `return_indices`, also where they come first."""
-    out = np.intersect1d(_known(ar1, "intersect1d"), _known(ar2, "intersect1d"), assume_unique, return_indices)
+    first, second = (_known(a, "intersect1d") for a in promoted(ar1, ar2))
+    out = np.intersect1d(first, second, assume_unique, return_indices)
     if not return_indices:
         return _made(out)
     return _made(out[0]), *(wrap(as_array(o, mstype.int32)) for o in out[1:])

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.common.typing import ArrayLike, BinaryOperator
+from msjax.common import dtype as mstype
+from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import JaxArray
-from msjax.numpy.lifting import lifted, lifted_pair
+from msjax.numpy.lifting import convolved, floating, floating_in, lifted, vectors
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 
 
-polyadd: BinaryOperator = lifted_pair("polyadd", "a1 a2", "The sum of two polynomials.")
-polysub: BinaryOperator = lifted_pair("polysub", "a1 a2", "The difference of two polynomials.")
+@lifted(2, int_grad=True)
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The sum of two polynomials."""
+    return jnp.polyadd(*vectors(a1, a2))
+
+
+@lifted(2, int_grad=True)
+def polysub(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The difference of two polynomials."""
+    return jnp.polysub(*vectors(a1, a2))
 
 
 @lifted(2, int_grad=True)
 def polymul(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
     """The product of two polynomials."""
-    return jnp.convolve(*promote(a1, a2))
+    return convolved(a1, a2)
 
 
-@lifted(2, int_grad=True)
+@lifted(2, convert=floating_in(mstype.float32, mstype.float64))
 def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
     """The values of a polynomial.
 
@@ -32,16 +41,16 @@ def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
         [13.]
     """
     p, x = promote(p, x)
-    return jnp.polyval(p, x)
+    return jnp.polyval(jnp.atleast_1d(p), x)
 
 
 @lifted(int_grad=True)
 def polyder(p: ArrayLike, m: int = 1) -> JaxArray:
     """The `m`-th derivative of a polynomial."""
-    return jnp.polyder(p, m)
+    return jnp.polyder(jnp.atleast_1d(p), m).astype(p.dtype)
 
 
-@lifted(floats=True)
+@lifted(convert=floating)
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> JaxArray:
     """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
-    return jnp.polyint(p, m, jnp.asarray(0 if k is None else k, p.dtype))
+    return jnp.polyint(jnp.atleast_1d(p), m, jnp.asarray(0 if k is None else k, p.dtype))

@@ -12,10 +12,10 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, DTypeLike
-from msjax.core.base.checks import check_index_fits, check_value
+from msjax.core.base.checks import check_axis_of, check_index_fits, check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
-from msjax.numpy.lifting import as_type, floating, lifted, tensor
+from msjax.numpy.lifting import as_type, floating, floating_in, lifted, tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 
@@ -25,6 +25,8 @@ __all__ = [
     "sometrue", "std", "sum", "trapz", "var",
 ]  # fmt: skip
 
+
+_WIDE = (mstype.float32, mstype.float64)
 
 # ---- extremes
 
@@ -77,6 +79,7 @@ min = amin
 @lifted(differentiable=False)
 def argmax(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the largest value along an axis, of the flattened array by default."""
+    axis = axis if axis is None else check_axis_of(a, axis, "argmax")
     check_index_fits(a, axis, mstype.to_jax(mstype.int64), "argmax")
     return jnp.argmax(a, axis).astype(mstype.to_jax(mstype.int64))
 
@@ -84,6 +87,7 @@ def argmax(a: ArrayLike, axis: int | None = None) -> JaxArray:
 @lifted(differentiable=False)
 def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the smallest value along an axis, of the flattened array by default."""
+    axis = axis if axis is None else check_axis_of(a, axis, "argmin")
     check_index_fits(a, axis, jnp.int32, "argmin")
     return jnp.argmin(a, axis).astype(jnp.int32)
 
@@ -94,11 +98,6 @@ def ptp(x: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> Tenso
 
 
 # ---- sums and means
-
-
-@operator(int_grad=True)
-def _sum(a, axis, keepdims):
-    return jnp.sum(a.astype(mstype.to_jax(mstype.int64)) if kind_of(a.dtype) in "biu" else a, axis, keepdims=keepdims)
 
 
 def sum(
@@ -122,7 +121,7 @@ def sum(
         >>> print(mnp.sum(Tensor([[1, 5], [7, 3]]), axis=1))
         [ 6 10]
     """
-    out = _sum(as_type(tensor(a), dtype), axis, keepdims)
+    out = ops.sum(as_type(tensor(a), dtype), axis, keepdims)
     return as_type(out if initial is None else out + initial, dtype)
 
 
@@ -171,7 +170,7 @@ def average(
         weights (array-like, optional): of the shape of `x`, or of its axis `axis`.
         returned (bool): also the sum of the weights. Default: False.
     """
-    x = floating(x)
+    x = tensor(x)
     if weights is None:
         out = mean(x, axis)
         total = ops.full_like(out, float(x.size // builtins.max(out.size, 1)))
@@ -203,9 +202,7 @@ def _without_nan(name: str, doc: str) -> _WithoutNaN:
     kernel = operator(1, name=name)(lambda a, axis, keepdims: function(a, axis, keepdims=keepdims))
 
     def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
-        a = tensor(a)
-        if name == "nanmean":
-            a = floating(a)
+        a = floating(a, _WIDE) if name == "nanmean" else tensor(a)
         return as_type(kernel(a, axis, keepdims), a.dtype if dtype is None else dtype)
 
     call.__name__ = call.__qualname__ = name
@@ -223,14 +220,14 @@ def nanstd(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation over axes, NaN left out."""
-    return as_type(_moment("nanstd")(floating(a), axis, ddof, keepdims), dtype)
+    return as_type(_moment("nanstd")(floating(a, _WIDE), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
 
 
 def nanvar(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The variance over axes, NaN left out."""
-    return as_type(_moment("nanvar")(floating(a), axis, ddof, keepdims), dtype)
+    return as_type(_moment("nanvar")(floating(a, _WIDE), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
 
 
 # ---- along an axis
@@ -243,8 +240,8 @@ def _cumulative(name: str, doc: str) -> _Cumulative:
     def kernel(a, axis, dtype):
         if dtype is not None:
             a = a.astype(mstype.to_jax(dtype))
-        elif kind_of(a.dtype) == "b" or (kind_of(a.dtype) in "iu" and a.dtype.itemsize < 4):
-            a = a.astype(jnp.int32)
+        elif kind_of(a.dtype) in "biu" and a.dtype.itemsize < 4:
+            a = a.astype(jnp.uint32 if name == "cumprod" and kind_of(a.dtype) == "u" else jnp.int32)
         return function(a, axis)
 
     def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None) -> Tensor:
@@ -317,14 +314,14 @@ def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_orde
     """
     check_value(edge_order, edge_order == 1, "be 1", "edge_order", "gradient")
     spacing = [v.item() if isinstance(v, Tensor) else v for v in varargs]
-    out = apply(_GRADIENT, [floating(f), *spacing], (freeze(axis),))
+    out = apply(_GRADIENT, [floating(f, _WIDE), *spacing], (freeze(axis),))
     return list(out) if isinstance(out, tuple) else out
 
 
-@lifted(2, numbers=("dx",), floats=True)
+@lifted(2, numbers=("dx",), convert=floating)
 def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> JaxArray:
-    """The integral along an axis, by trapezoids between points `x`, or at distances `dx`."""
-    return jnp.trapezoid(y, x, dx, axis)
+    """The integral along an axis, by trapezoids between points `x`, or at distances `dx`; Float16 or Float32, as `y` is."""
+    return jnp.trapezoid(y, x, dx, axis).astype(jnp.float16 if y.dtype == jnp.float16 else jnp.float32)
 
 
 # ---- counting and truth
@@ -343,6 +340,9 @@ def sometrue(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> 
 
 
 # ---- norms and covariances
+
+
+_single = floating_in(mstype.float32)
 
 
 @lifted()
@@ -377,9 +377,9 @@ def cov(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The covariance matrix of variables, one a row (or column, without `rowvar`)."""
-    y, aweights = (None if v is None else floating(v) for v in (y, aweights))
+    y, aweights = (None if v is None else _single(v) for v in (y, aweights))
     fweights = None if fweights is None else tensor(fweights)
-    return as_type(_cov(floating(m), y, fweights, aweights, rowvar, bias, ddof), dtype)
+    return as_type(_cov(_single(m), y, fweights, aweights, rowvar, bias, ddof), dtype)
 
 
 @operator(2)
@@ -389,4 +389,4 @@ def _corrcoef(x, y, rowvar):
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Tensor:
     """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
-    return as_type(_corrcoef(floating(x), None if y is None else floating(y), rowvar), dtype)
+    return as_type(_corrcoef(_single(x), None if y is None else _single(y), rowvar), dtype)

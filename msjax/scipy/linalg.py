@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy import linalg as jax_linalg
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_kind, check_one_of
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_value
 from msjax.core.base.errors import describe
 from msjax.ops.function.control.from_jax import from_jax
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "solve_triangular",
 ]  # fmt: skip
+
+
+def _lu_of(a, permute_l):
+    factors = jax_linalg.lu(a, permute_l)
+    return factors if permute_l else (factors[0].astype(jnp.int32), *factors[1:])
+
+
+def _triangular(a, b, trans, lower, unit):
+    column = b.ndim < a.ndim
+    found = jax.lax.linalg.triangular_solve(
+        a,
+        b[..., None] if column else b,
+        left_side=True,
+        lower=lower,
+        transpose_a=trans > 0,
+        conjugate_a=trans == 2,
+        unit_diagonal=unit,
+    )
+    return found[..., 0] if column else found
+
 
 _cholesky = from_jax(lambda a, lower: jax_linalg.cholesky(a, lower=lower), static_argnums=1)
 _cho_factor = from_jax(lambda a, lower: jax_linalg.cho_factor(a, lower=lower)[0], static_argnums=1)
@@ -26,13 +47,12 @@ _eigvalsh = from_jax(lambda a, lower: jax_linalg.eigh(a, lower=lower, eigvals_on
 _inv = from_jax(jnp.linalg.inv)
 _det = from_jax(jnp.linalg.det)
 _lu_factor = from_jax(lambda a: tuple(jax_linalg.lu_factor(a)))
-_lu = from_jax(lambda a, permute_l: tuple(jax_linalg.lu(a, permute_l)), static_argnums=1)
+_lu = from_jax(_lu_of, static_argnums=1)
 _block_diag = from_jax(lambda *arrays: jax_linalg.block_diag(*arrays))
 _lstsq = from_jax(lambda a, b, rcond: tuple(jnp.linalg.lstsq(a, b, rcond)), static_argnums=2)
-_solve_triangular = from_jax(
-    lambda a, b, trans, lower, unit: jax_linalg.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit),
-    static_argnums=(2, 3, 4),
-)
+_solve_triangular = from_jax(_triangular, static_argnums=(2, 3, 4))
+# The integers that become Float32 for `solve_triangular`, as in MindSpore; Int64 becomes Float64.
+_SHORT = (mstype.int8, mstype.int16, mstype.int32)
 _TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
@@ -92,12 +112,12 @@ def cholesky(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_fi
         [[2. 1.]
          [0. 1.]]
     """
-    return _cholesky(_square(a, "cholesky"), bool(lower))
+    return _cholesky(_square(a, "cholesky"), check_bool(lower, "lower", "cholesky"))
 
 
 def cho_factor(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, bool]:
     """The triangular factor for `cho_solve`, and whether it is the lower one. What is in the other triangle is not specified."""
-    return _cho_factor(_square(a, "cho_factor"), bool(lower)), bool(lower)
+    return _cho_factor(_square(a, "cho_factor"), check_bool(lower, "lower", "cho_factor")), lower
 
 
 def cho_solve(c_and_lower: tuple[Tensor, bool], b: Tensor, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
@@ -111,7 +131,7 @@ def cho_solve(c_and_lower: tuple[Tensor, bool], b: Tensor, overwrite_b: bool = F
         [ 1. -1.]
     """
     factor, lower = c_and_lower
-    return _cho_solve(_square(factor, "cho_solve"), _tensor(b, "cho_solve", "b"), bool(lower))
+    return _cho_solve(_square(factor, "cho_solve"), _tensor(b, "cho_solve", "b"), check_bool(lower, "lower", "cho_solve"))
 
 
 def eigh(
@@ -139,7 +159,7 @@ def eigh(
     for name, value, only in (("b", b, None), ("eigvals", eigvals, None), ("type", type, 1)):
         if value is not only and value != only:
             raise ValueError(f"For 'eigh', '{name}' should be {only}, but got {describe(value)}.")
-    return (_eigvalsh if eigvals_only else _eigh)(_square(a, "eigh"), bool(lower))
+    return (_eigvalsh if eigvals_only else _eigh)(_square(a, "eigh"), check_bool(lower, "lower", "eigh"))
 
 
 def lu_factor(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, Tensor]:
@@ -158,7 +178,7 @@ def lu(a: Tensor, permute_l: bool = False, overwrite_a: bool = False, check_fini
         [[2. 4.]
          [0. 0.]]
     """
-    return _lu(_tensor(a, "lu", "a", 2), bool(permute_l))
+    return _lu(_tensor(a, "lu", "a", 2), check_bool(permute_l, "permute_l", "lu"))
 
 
 def solve_triangular(
@@ -168,8 +188,8 @@ def solve_triangular(
     """Solve ``a @ x == b`` for a triangular matrix.
 
     Args:
-        a (Tensor): of shape (n, n); the other triangle is not read.
-        b (Tensor): of shape (n,) or (n, m).
+        a (Tensor): of shape (..., n, n); the other triangle is not read.
+        b (Tensor): of shape (..., n) or (..., n, m), of the same dtype.
         trans (int or str): 0 or "N": `a`; 1 or "T": its transpose; 2 or "C": its conjugate transpose. Default: 0.
         lower (bool): `a` is a lower one. Default: False.
         unit_diagonal (bool): the diagonal counts as ones. Default: False.
@@ -184,9 +204,15 @@ def solve_triangular(
         >>> print(linalg.solve_triangular(ms.Tensor([[2.0, 0.0], [1.0, 1.0]]), ms.Tensor([2.0, 3.0]), lower=True))
         [1. 2.]
     """
-    check_one_of(trans, tuple(_TRANS), "trans", "solve_triangular")
-    a, b = _square(a, "solve_triangular"), _tensor(b, "solve_triangular", "b")
-    return _solve_triangular(a, b, _TRANS[trans], bool(lower), bool(unit_diagonal))
+    who = "solve_triangular"
+    check_one_of(trans, tuple(_TRANS), "trans", who)
+    lower, unit_diagonal = check_bool(lower, "lower", who), check_bool(unit_diagonal, "unit_diagonal", who)
+    a, b = (m.astype(mstype.float32) if isinstance(m, Tensor) and m.dtype in _SHORT else m for m in (a, b))
+    a, b = _square(a, who, batched=True), _tensor(b, who, "b")
+    check_kind(b.dtype, a.dtype == b.dtype, f"be that of 'a', {a.dtype}", "the dtype of 'b'", who)
+    fits = b.shape in (a.shape[:-1], (*a.shape[:-1], *b.shape[-1:]))
+    check_value(b.shape, fits, f"be {a.shape[:-1]} or {a.shape[:-1]} with another axis", "the shape of 'b'", who)
+    return _solve_triangular(a, b, _TRANS[trans], lower, unit_diagonal)
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -219,11 +245,14 @@ def _tensor(a, name, what, axes=None):
     check_kind(a, isinstance(a, Tensor), "be Tensor", f"the type of '{what}'", name)
     if axes is not None and a.ndim != axes:
         raise ValueError(f"For '{name}', the dimension of '{what}' should be {axes}, but got {a.ndim}.")
-    return a if name == "block_diag" or a.is_floating_point() or a.is_complex() else a.astype(mstype.float64)
+    if name in ("block_diag", "solve_triangular") and (a.is_floating_point() or name == "block_diag"):
+        return a
+    check_kind(a.dtype, a.dtype not in (mstype.float16, mstype.bfloat16), "have 32 or 64 bits", f"the dtype of '{what}'", name)
+    return a if a.is_floating_point() or a.is_complex() else a.astype(mstype.float64)
 
 
-def _square(a, name):
-    a = _tensor(a, name, "a", 2)
-    if a.shape[0] != a.shape[1]:
+def _square(a, name, batched=False):
+    a = _tensor(a, name, "a", max(a.ndim, 2) if batched and isinstance(a, Tensor) else 2)
+    if a.shape[-2] != a.shape[-1]:
         raise ValueError(f"For '{name}', the matrix 'a' should be a square matrix like (N, N), but got {a.shape}.")
     return a

@@ -11,7 +11,7 @@ from scipy import optimize
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_kind, check_type
+from msjax.core.base.checks import check_kind, check_rank, check_type
 from msjax.core.base.errors import describe
 
 __all__ = ["line_search", "linear_sum_assignment", "minimize"]
@@ -91,6 +91,7 @@ def minimize(
     settings = {name: value for name, value in (options or {}).items() if value is not None}
     if method.lower() == "lbfgs" and "history_size" in settings:
         settings["maxcor"] = settings.pop("history_size")
+    x0 = _floats(x0)
     value_and_gradient = _with_gradient(func, x0, args, jac)
     found = optimize.minimize(
         value_and_gradient, x0.asnumpy().astype(np.float64), jac=True, method=_METHODS[method.lower()], options=settings
@@ -145,6 +146,9 @@ def line_search(
         >>> print(found.a_k, found.f_k)
         1.0 0.0
     """
+    for name, value in (("xk", xk), ("pk", pk)):
+        check_type(value, Tensor, name, "line_search")
+    xk = _floats(xk + ops.zeros_like(pk))
     both = _with_gradient(f, xk, (), jac)
     place, direction = (t.asnumpy().astype(np.float64) for t in (xk, pk))
     first = None if gfk is None else gfk.asnumpy().astype(np.float64)
@@ -176,11 +180,24 @@ def linear_sum_assignment(cost_matrix: Tensor, maximize: bool, dimension_limit: 
         [1 0]
     """
     check_type(cost_matrix, Tensor, "cost_matrix", "linear_sum_assignment")
+    check_rank(cost_matrix, 2, "cost_matrix", "linear_sum_assignment")
+    check_kind(
+        cost_matrix.dtype,
+        not cost_matrix.is_complex(),
+        "be of real numbers",
+        "the dtype of 'cost_matrix'",
+        "linear_sum_assignment",
+    )
     check_kind(maximize, isinstance(maximize, (bool, np.bool_)), "be a bool", "maximize", "linear_sum_assignment")
     costs = cost_matrix.asnumpy()
     rows, columns = optimize.linear_sum_assignment(costs[:, : min(int(dimension_limit), costs.shape[1])], bool(maximize))
     missing = min(costs.shape) - len(rows)
     return tuple(Tensor(np.pad(found, (0, missing), constant_values=-1), mstype.int64) for found in (rows, columns))  # pyright: ignore[reportReturnType]
+
+
+def _floats(x):
+    """The place, in floats: integers would cut off what scipy adds."""
+    return x if x.is_floating_point() else x.astype(mstype.float32)
 
 
 def _with_gradient(func, like, args, jac):

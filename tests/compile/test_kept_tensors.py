@@ -67,6 +67,14 @@ def hooked():
     return net
 
 
+def pieces():
+    """The gradient of a convolution's weight, of a few examples at a time."""
+    net = nn.Conv2d(1, 6, 5, pad_mode="valid", weight_init="ones")
+    images = ms.Tensor(np.ones((32, 1, 32, 32), np.float32))
+    gradient = ms.grad(lambda x: net(images * x[0, 0]).mean(), None, net.weight)
+    return lambda x: gradient(x)
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -75,6 +83,7 @@ def hooked():
         pytest.param(hooked, id="hooks"),
         pytest.param(lambda: ops.HookBackward(lambda grad: grad * 2), id="HookBackward"),
         pytest.param(lambda: ms.grad(lambda x: ops.relu(x).sum()), id="gradient"),
+        pytest.param(pieces, id="gradient in pieces"),
     ],
 )
 def test_the_heap_is_not_searched_where_only_rules_of_derivatives_hold_the_trace(make, searches):

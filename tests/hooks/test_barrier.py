@@ -1,4 +1,4 @@
-"""Fault 15: barrier() is exact. It waits for what was started, without timers, and not for what comes later."""
+"""barrier() is exact. It waits for what was started, without timers, and not for what comes later."""
 
 import threading
 import time
@@ -6,6 +6,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import msjax as ms
 from msjax import nn
@@ -92,11 +93,12 @@ def test_barrier_returns_while_another_thread_goes_on_training():
     ms.hooks.barrier()
 
 
-def test_a_thread_that_trains_is_not_far_ahead_of_its_hooks_when_a_barrier_is_called(monkeypatch):
+@pytest.mark.parametrize(("waits", "most"), [(False, 24), (True, 400)])
+def test_a_thread_that_trains_is_not_far_ahead_of_its_hooks_when_a_barrier_is_called(waits, most, monkeypatch):
     ms.hooks.barrier()
-    # Once hooks have run programs with hooks, and programs have run on several devices, nothing holds the thread back.
-    monkeypatch.setattr(WORKER, "nested", False)
-    monkeypatch.setattr(WORKER, "sharded", False)
+    # Whether hooks' own programs are waited for, which may stand behind those of the thread: while they are, nothing holds it back.
+    monkeypatch.setattr(WORKER, "nested", waits)
+    monkeypatch.setattr(WORKER, "sharded", waits)
     log, started, stop = [], [0], threading.Event()
     hooks = [hooked(lambda value: time.sleep(0.002) or log.append(value)) for _ in range(4)]
 
@@ -125,7 +127,7 @@ def test_a_thread_that_trains_is_not_far_ahead_of_its_hooks_when_a_barrier_is_ca
             ms.hooks.barrier()
             assert len(log) >= before - 4  # the step that was about to start may come after
         # Two steps have eight. What the thread starts during the barrier, however long that takes, isn't counted.
-        assert sorted(ahead)[2] <= 24
+        assert sorted(ahead)[2] <= most
     finally:
         stop.set()
         thread.join()

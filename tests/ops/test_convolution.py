@@ -138,6 +138,23 @@ def test_large_narrow_convolutions_are_xlas_where_it_divides_them(cores, height,
     assert chosen is (None if (cores, height, kernel) == (True, 64, 3) else convolution_kernels._wide_windows)
 
 
+# Image, weight and groups, each of which is computed by what is chosen for one: wide windows, few columns with steps, rows.
+GROUPS = {
+    "two channels each": ((3, 4, 9, 8), (8, 2, 3, 3), 2, (1, 1)),
+    "three, with steps": ((2, 6, 9, 8), (8, 3, 3, 3), 2, (2, 1)),
+    "six": ((5, 18, 7, 8), (12, 6, 3, 3), 3, (1, 1)),
+    "many outputs": ((2, 12, 8, 8), (40, 6, 3, 3), 2, (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_gradients_of_groups_agree_with_xla(name):
+    image, weight, group, stride = GROUPS[name]
+    pads = ((1, 1), (0, 1))
+    assert convolution_kernels._cpu_rewrite(image, weight, stride, pads, (1, 1), group) is convolution_kernels._split_groups
+    agree_with_xla(image, weight, stride, pads, group)
+
+
 # Image, weight, stride and padding: zeros shared by neighbours, more zeros than windows reach, steps, and windows in one of the axes only.
 SIDE_BY_SIDE = {
     "shared zeros": ((3, 18, 8, 9), (17, 18, 3, 3), (1, 1), ((1, 1), (1, 1))),
@@ -157,8 +174,8 @@ def test_images_side_by_side_agree_with_xla(name, monkeypatch):
     agree_with_xla(image, weight, stride, pads)
 
 
-def agree_with_xla(image, weight, stride, pads):
-    static = (stride, pads, (1, 1), 1)
+def agree_with_xla(image, weight, stride, pads, group=1):
+    static = (stride, pads, (1, 1), group)
     x, w = (jnp.asarray(RNG.normal(size=shape), jnp.float32) for shape in (image, weight))
     ct = jnp.asarray(RNG.normal(size=plain(x, w, *static).shape), jnp.float32)
 

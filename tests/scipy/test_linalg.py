@@ -7,6 +7,7 @@ import scipy.linalg
 import msjax as ms
 from msjax import Tensor
 from msjax.scipy import linalg
+from tests.x64 import present
 
 RANDOM = np.random.RandomState(0)
 A = RANDOM.randn(3, 3).astype(np.float32)
@@ -59,6 +60,17 @@ def test_the_default_driver_gives_no_residuals_so_that_they_add_nothing_to_gradi
     np.testing.assert_allclose(whole.asnumpy(), np.linalg.pinv(a).sum(0), atol=1e-5)
 
 
+def test_integers_batches_and_permutations_have_mindspores_types():
+    whole = [[4, 1, 0], [0, 3, 1], [0, 0, 2]]
+    for dtype, result in ((ms.int32, ms.float32), (ms.int64, present(ms.float64)), (ms.float16, ms.float16)):
+        found = linalg.solve_triangular(Tensor(whole, dtype), Tensor([1, 2, 3], dtype))
+        assert found.dtype == result
+        np.testing.assert_allclose(found.asnumpy(), [0.20833333, 0.16666667, 1.5], rtol=2e-3)
+    both = linalg.solve_triangular(Tensor([whole] * 2, ms.float32), Tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]))
+    np.testing.assert_allclose(both.asnumpy(), [[0.20833333, 0.16666667, 1.5], [0.625, 0.5, 2.5]], rtol=1e-6)
+    assert linalg.lu(Tensor(A))[0].dtype == ms.int32
+
+
 def test_gradient():
     grad = ms.grad(lambda a: linalg.inv(a).sum())(Tensor(P)).asnumpy()
     inverse = np.linalg.inv(P)
@@ -73,6 +85,10 @@ def test_gradient():
         (lambda: linalg.cholesky(3), TypeError, "'cholesky', the type of 'a' should be Tensor"),
         (lambda: linalg.eigh(Tensor(P), Tensor(P)), ValueError, "'b' should be None"),
         (lambda: linalg.solve_triangular(Tensor(P), Tensor(B), trans="X"), ValueError, "trans"),
+        (lambda: linalg.solve_triangular(Tensor(P), Tensor(P[:2, 0])), ValueError, r"the shape of 'b' should be \(3,\)"),
+        (lambda: linalg.solve_triangular(Tensor(P), Tensor([1, 2, 3])), TypeError, "the dtype of 'b' should be that of 'a'"),
+        (lambda: linalg.cholesky(Tensor(P), Tensor(P)), TypeError, "'lower' should be a bool"),
+        (lambda: linalg.lu(Tensor(P, ms.float16)), TypeError, "the dtype of 'a' should have 32 or 64 bits"),
     ],
 )
 def test_errors(make, kind, words):

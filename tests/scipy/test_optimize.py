@@ -50,6 +50,14 @@ def test_assignment():
     assert [v.asnumpy().tolist() for v in linear_sum_assignment(Tensor(COSTS), False, 2)] == [[0, 1, -1], [1, 0, -1]]
 
 
+def test_places_of_integers_are_floats():
+    found = minimize(lambda x: ((x - 2.5) ** 2).sum(), Tensor([0, 1], ms.int32), method="BFGS", options={"gtol": 1e-5})
+    assert found.x.dtype == ms.float32
+    np.testing.assert_allclose(found.x.asnumpy(), [2.5, 2.5], atol=1e-4)
+    line = line_search(lambda x: ((x - 2.5) ** 2).sum(), Tensor([2], ms.int32), Tensor([0.5]))
+    assert line.g_k.dtype == ms.float32 and line.f_k == 0
+
+
 @pytest.mark.parametrize(
     "make, kind, words",
     [
@@ -59,6 +67,9 @@ def test_assignment():
         (lambda: minimize(himmelblau, [0.0, 0.0], method="BFGS"), TypeError, "'x0' should be a Tensor"),
         (lambda: minimize(himmelblau, Tensor([0.0, 0.0]), method="BFGS", bounds=[(0, 1)]), ValueError, "'bounds'"),
         (lambda: linear_sum_assignment(Tensor(COSTS), 1), TypeError, "'maximize' should be a bool"),
+        (lambda: linear_sum_assignment(Tensor(COSTS[0]), True), ValueError, "'cost_matrix'"),
+        (lambda: linear_sum_assignment(Tensor([[1j]]), True), TypeError, "of real numbers"),
+        (lambda: line_search(himmelblau, Tensor([0.0, 0.0]), [1.0, 1.0]), TypeError, "'pk' should be a Tensor"),
         (lambda: linear_sum_assignment(COSTS, True), TypeError, "'cost_matrix' should be a Tensor"),
     ],
 )

@@ -89,3 +89,62 @@ def test_a_long_log():
     assert str(log).splitlines()[0] == "... 2 calls before" and not hooks_of(net)
     log.clear()
     assert log.calls == []
+
+
+_FAILING_HOOKS = """
+    import jax
+    import jax.numpy as jnp
+    import pytest
+    from flax import nnx
+    from msjax import hooks
+
+    def wrong(module, args, output):
+        assert output.shape == (9,), "of the hook"
+
+    def run():
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        hooks.register_forward_hook(model, wrong)
+        nnx.jit(lambda model, x: model(x))(model, jnp.ones((1, 2)))
+
+    @pytest.fixture
+    def runs_at_the_end():
+        yield
+        run()
+
+    def test_fails():
+        run()
+
+    def test_fails_twice():
+        run()
+        assert not "of the test"
+
+    def test_passes():
+        model = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+        hooks.register_forward_hook(model, lambda module, args, output: None)
+        assert model(jnp.ones((1, 2))).shape == (1, 3)
+
+    def test_ends_wrong(runs_at_the_end):
+        pass
+
+    def test_passes_again():
+        hooks.barrier()
+"""
+
+
+def test_a_hook_that_fails_in_a_compiled_program_fails_its_own_test(pytester):
+    pytester.makepyfile(_FAILING_HOOKS)
+    result = pytester.runpytest_inprocess("-p", "pytest_msjax", "-p", "no:cacheprovider", "-p", "no:xdist", "-rA", "-W", "ignore")
+    result.assert_outcomes(passed=3, failed=2, errors=1)
+    result.stdout.fnmatch_lines_random([
+        "PASSED *::test_passes", "PASSED *::test_passes_again", "FAILED *::test_fails*", "FAILED *::test_fails_twice*", "ERROR *::test_ends_wrong*",
+        "E *AssertionError: of the hook", "E *A hook failed, too: AssertionError: of the hook", "E *AssertionError: assert not 'of the test'",
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [(), ("--msjax-modes", "grap")], ids=["mark", "option"])
+def test_an_unknown_mode(pytester, given):
+    mode = "graph" if given else "grap"
+    pytester.makepyfile(f"import pytest\n\n@pytest.mark.msjax_modes({mode!r})\ndef test_mode(msjax_mode):\n    pass\n")
+    result = pytester.runpytest_inprocess("-p", "pytest_msjax", "-p", "no:cacheprovider", "-p", "no:xdist", *given)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*there is no mode 'grap'; the modes are pynative, graph, functional."])

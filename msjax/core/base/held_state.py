@@ -1,15 +1,16 @@
-"""What a modifier holds besides its arguments, as part of the key by which programs with it are found.
+"""What Python objects hold, as part of the keys by which programs are found: modifiers besides their arguments, and the changeable parts of static data.
 
 A traced modifier is part of a program, and what it read then is a constant of it. So the same object with another attribute, registered
-anew, is another modifier.
+anew, is another modifier. So is a list among a module's attributes, after somebody has written into it.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,14 @@ from msjax.core.base.weak import Same, identity
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
-# So far, and so wide, plain data is looked into: settings are few and lie close. Of larger arrays, only the identity counts.
-_DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 100, 1 << 16
+# So far, and so wide (keys and values count), what a modifier holds is looked into: settings are few and lie close. Of larger arrays, only the
+# identity counts.
+_DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 200, 1 << 16
+
+# {type of static data: what gives the parts of it that may change}, of frameworks whose static data is large.
+PARTS: dict[type, Callable[[Any], Collection[Any]]] = {}
+
+UNCHANGING = {str, bytes, type(None), type, type(len), type(lambda: None), bool, int, float, complex}
 
 
 def cell_contents(cell: types.CellType) -> Any:
@@ -62,6 +69,30 @@ def held_state(fn: Any) -> Hashable:
     return _of_callable(fn, 0)
 
 
+def contents_of(treedef: Any) -> Hashable:
+    """What stands in all static data of a structure of jax: another object after somebody has written into a list there.
+
+    jax tells programs apart by structures. A list in one is the user's own, in that of an earlier program, too, so that the two are equal
+    whatever was written into it meanwhile.
+
+    Args:
+        treedef: of `jax.tree.structure`.
+
+    Returns:
+        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; all else counts as what it equals.
+    """
+    found, pending = [], [treedef]
+    while pending:
+        each = pending.pop()
+        data = each.node_data()
+        if data is not None:
+            # A tuple is hashable if all in it are, which lists and the like aren't.
+            if type(data[1]) not in UNCHANGING and not (type(data[1]) is tuple and _is_hashable(data[1])):
+                found.append(_of(data[1], 0, ()))
+            pending += each.children()
+    return tuple(found)
+
+
 def _of_callable(fn, depth):
     if isinstance(fn, types.MethodType):
         return _of_callable(fn.__func__, depth), _attributes(fn.__self__, depth)
@@ -83,18 +114,48 @@ def _attributes(value, depth):
     return _of({**by_class, **getattr(value, "__dict__", {})}, depth)
 
 
-def _of(value, depth):
-    kind = identity(type(value))  # a class may hold a model
+def _of(value, depth, around=None):
+    """A key of a value; `around` are the containers around one in static data, all of which is looked into."""
+    kind = type(value) if type(value) in UNCHANGING else identity(type(value))  # another class may hold a model
     if isinstance(value, _PLAIN):
         return kind, repr(value)
-    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
+    if isinstance(value, np.ndarray) and (around is not None or (value.nbytes <= _MOST_BYTES and not value.dtype.hasobject)):
         return value.shape, str(value.dtype), value.tobytes()
-    if depth < _DEPTH and isinstance(value, (list, tuple, set, frozenset, Mapping)) and len(value) <= _MOST_ITEMS:
-        if isinstance(value, Mapping):
-            return kind, *((_of(key, depth + 1), _of(item, depth + 1)) for key, item in value.items())
-        return kind, *(_of(item, depth + 1) for item in value)
+    parts = _parts(value, around is not None)
+    if parts is not None and (around is not None or (depth < _DEPTH and len(parts) <= _MOST_ITEMS)):
+        if around is not None:
+            if any(value is each for each in around):
+                return kind
+            around = (*around, value)
+        found = [_of(part, depth + 1, around) for part in parts]
+        return kind, frozenset(found) if isinstance(value, (set, frozenset)) else tuple(found)
+    if around is not None:
+        return kind, value if _is_hashable(value) else Same(value)
     if isinstance(value, types.FunctionType) and depth < _DEPTH:
         return identity(value), identity(value.__code__)
     known = identity(value)
     # What can't be referred to weakly, such as a list that lies deeper, would be kept alive.
     return (kind, id(value)) if isinstance(known, Same) else known
+
+
+def _parts(value, objects):
+    """What a container holds, or, if `objects` are looked into, one that does nothing but hold something; None of anything else."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return value
+    if isinstance(value, Mapping):
+        return [part for item in value.items() for part in item]
+    if objects and type(value) in PARTS:
+        return PARTS[type(value)](value)
+    if objects and isinstance(value, types.SimpleNamespace):
+        return [part for item in vars(value).items() for part in item]
+    if objects and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    return None
+
+
+def _is_hashable(value):
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -112,7 +112,7 @@ class State(threading.local):
 
     def msjax_compiles(self) -> bool:
         """Whether msjax compiles it."""
-        return self.trace is not None and self.trace.falls_back
+        return self.trace is not None and not self.trace.functional
 
     def nothing_is_traced(self) -> bool:
         """Whether this thread traces nothing."""
@@ -188,12 +188,13 @@ class ProgramUnderWay:
     """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles.
 
     Attributes:
+        world: the state of jax's traces in which values are this program's own.
         uses_callbacks: True once the program contains host callbacks.
-        falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         stops_gradients: True once `ops.stop_gradient` was called.
         groups: the groups of processes over which the program communicates.
         writes: how often the code has written to variables of the program so far.
-        functional: whether it is a functionalized network that runs, under any jax transformation or none.
+        functional: whether it is a functionalized network that runs, under any jax transformation or none; of another program, code that can't
+            become part of it runs in PyNative mode.
         lacks: what was missing when code first asked for a value that isn't known yet; the code may have caught the error.
         draws: [(operator and its seed, state)] of the random operators that the code calls, in their order. Code that is traced again
             finds its states there.
@@ -201,8 +202,8 @@ class ProgramUnderWay:
 
     uses_callbacks = stops_gradients = False
     writes = 0
-    falls_back = False
     functional = False
+    world: Any = None
     lacks: str | None = None
 
     def __init__(self):
@@ -219,7 +220,7 @@ class ProgramUnderWay:
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
-        return False
+        return jax_slots.trace_state() == self.world
 
     def entered(self, owner: Any) -> None:
         """Called when the call of an owner of hooks begins."""
@@ -254,7 +255,7 @@ class ProgramUnderWay:
         """Called when the code has written to a Tensor, which is no view."""
 
     def refuse(self, why: str) -> None:
-        """Give the program up, if it falls back to PyNative mode; `why` is a sentence."""
+        """Give the program up, if it can run in PyNative mode instead; `why` is a sentence."""
 
 
 class Activity:

@@ -1,7 +1,7 @@
 """Types for annotations that name no class of msjax; `msjax.common.typing` has those of Tensors and data types.
 
-A leaf: it imports nothing of msjax, so that every file may import it. The aliases are text at run time, and types for a type
-checker.
+A leaf: it imports nothing of msjax, so that every file may import it. The aliases that name classes of jax are text at run time, and types
+for a type checker.
 
 Example:
     >>> import msjax as ms
@@ -62,44 +62,21 @@ PyTreeDef: TypeAlias = Any
 PyTree: TypeAlias = Any
 
 
-# The first argument of a cell's hook is the cell; in the dialect "mindspore-1" backward hooks get its name and id, a str.
-# It is Any here, so that a hook may name the class of its cell. Gradients are Tensors, or None where none arrives.
-
-
-class ForwardPreHook(Protocol):
-    """A function for `Cell.register_forward_pre_hook`."""
-
-    def __call__(self, cell: Any, args: tuple[Any, ...], /) -> Any: ...
-
-
-class ForwardPreHookWithKwargs(Protocol):
-    """A function for `Cell.register_forward_pre_hook` with ``with_kwargs=True``."""
-
-    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
-
-
-class ForwardHook(Protocol):
-    """A function for `Cell.register_forward_hook`."""
-
-    def __call__(self, cell: Any, args: tuple[Any, ...], output: Any, /) -> Any: ...
-
-
-class ForwardHookWithKwargs(Protocol):
-    """A function for `Cell.register_forward_hook` with ``with_kwargs=True``."""
-
-    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, /) -> Any: ...
-
-
-class BackwardPreHook(Protocol):
-    """A function for `Cell.register_backward_pre_hook`."""
-
-    def __call__(self, cell: Any, grad_output: tuple[Any, ...], /) -> Any: ...
-
-
-class BackwardHook(Protocol):
-    """A function for `Cell.register_backward_hook`."""
-
-    def __call__(self, cell: Any, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...], /) -> Any: ...
+# Functions for `Cell.register_forward_pre_hook` and its kin, the second one for ``with_kwargs=True``. The first argument of a cell's hook is the
+# cell; in the dialect "mindspore-1" backward hooks get its name and id, a str. It is Any here, so that a hook may name the class of its cell.
+# Gradients are Tensors, or None where none arrives.
+# (cell, args)
+ForwardPreHook: TypeAlias = Callable[[Any, tuple[Any, ...]], Any]
+# (cell, args, kwargs)
+ForwardPreHookWithKwargs: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+# (cell, args, output)
+ForwardHook: TypeAlias = Callable[[Any, tuple[Any, ...], Any], Any]
+# (cell, args, kwargs, output)
+ForwardHookWithKwargs: TypeAlias = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], Any]
+# (cell, grad_output)
+BackwardPreHook: TypeAlias = Callable[[Any, tuple[Any, ...]], Any]
+# (cell, grad_input, grad_output)
+BackwardHook: TypeAlias = Callable[[Any, tuple[Any, ...], tuple[Any, ...]], Any]
 
 
 _P = ParamSpec("_P")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
@@ -34,55 +35,52 @@ TRACED_FOR = jax_slots.user_context(None)
 HOOKED_WITH = jax_slots.user_context(None)
 
 
+class WholeEdit(functools.partial[Any]):
+    """An edit ``fn(value, index)`` of one call of a place, that of the number its pattern has; it gets the values of all lanes of vmaps at
+    once, their axes in front, as captures have them."""
+
+
 @dataclass(frozen=True, eq=False)
-class Edits:
-    """What changes the values of sites while a function is traced. Compared by identity: an edit may be no hashable function.
+class Edit:
+    """What changes the values of places. Compared by identity: its function may be no hashable one.
 
     Attributes:
-        rows: pairs (a function that says of a name whether it counts, an edit ``fn(value, index)``).
+        selects: a function that says of a name whether it counts.
+        fn: ``fn(value, index)``, or a `WholeEdit`.
+        pattern: what it was asked for; a text may name one step of a place in loops.
     """
 
-    rows: tuple[Any, ...] = ()
+    selects: Callable[..., bool]
+    fn: Callable[..., Any]
+    pattern: object = None
 
-    def of(self, name: str) -> list[Callable[..., Any]]:
+    @property
+    def whole(self) -> bool:
+        """Whether it is a `WholeEdit`."""
+        return isinstance(self.fn, WholeEdit)
+
+
+@dataclass(frozen=True, eq=False)
+class Edits:
+    """The edits with which a function is traced."""
+
+    rows: tuple[Edit, ...] = ()
+
+    def of(self, name: str) -> list[Edit]:
         """The edits of a place, while the function is traced."""
-        return [fn for selects, fn in self.rows if not is_whole(fn) and selects(name)]
+        return [edit for edit in self.rows if not edit.whole and edit.selects(name)]
 
-    def of_call(self, name: str, numbered: str, traced: bool) -> list[Callable[..., Any]]:
+    def of_call(self, name: str, numbered: str, traced: bool) -> list[Edit]:
         """The edits of one call of a place, which is "place#1" and so on if it is not the first, where the program is run.
 
         Args:
             traced: whether those that `of` gives were made while the function was traced.
         """
         return [
-            fn
-            for selects, fn in self.rows
-            if (selects(numbered) if is_whole(fn) else selects(name, numbered) and not (traced and selects(name)))
+            edit
+            for edit in self.rows
+            if (edit.selects(numbered) if edit.whole else edit.selects(name, numbered) and not (traced and edit.selects(name)))
         ]
-
-
-class WholeEdit:
-    """An edit ``fn(value, index)`` of one call of a place, that of the number its pattern has; it gets the values of all lanes of vmaps at
-    once, their axes in front, as captures have them."""
-
-    def __init__(self, fn: Callable[..., Any]):
-        self.fn = fn
-
-    def __call__(self, value: Any, index: Any) -> Any:
-        return self.fn(value, index)
-
-
-class StepEdit(WholeEdit):
-    """An edit whose pattern may ask for one step of a place in loops; it is whole if its function is a WholeEdit."""
-
-    def __init__(self, fn: Callable[..., Any], pattern: str):
-        super().__init__(fn)
-        self.pattern, self.__qualname__ = pattern, getattr(fn, "__qualname__", repr(fn))
-
-
-def is_whole(fn: Callable[..., Any]) -> bool:
-    """Whether an edit is a WholeEdit, or that of a step."""
-    return is_whole(fn.fn) if isinstance(fn, StepEdit) else isinstance(fn, WholeEdit)
 
 
 class Tracing:
@@ -262,12 +260,12 @@ def is_array_or_number(leaf: Any) -> bool:
     return is_array(leaf) or isinstance(leaf, (bool, int, float, complex))
 
 
-def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
+def edited(name: str, value: PyTree, edits: Sequence[Edit], index: Any) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
-    for fn in edits:
-        label = f"edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+    for edit in edits:
+        label = f"edit {getattr(edit.fn, '__qualname__', edit.fn)} of the place {name!r}"
         with noting(f"the {label}"):
-            new = fn(value, index)
+            new = edit.fn(value, index)
         if new is None:
             continue
         leaves, treedef = jax.tree.flatten(value)
@@ -279,8 +277,7 @@ def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index:
                 raise ValueError(
                     f"The {label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}."
                 )
-        steps = steps_asked(fn.pattern, name) if isinstance(fn, StepEdit) else ()
-        for level, step in enumerate(steps):
+        for level, step in enumerate(steps_asked(edit.pattern, name)):
             here = index[level] == step
             new = jax.tree.map(
                 lambda after, before, here=here: jnp.where(here, after, before) if is_array(before) else after, new, value

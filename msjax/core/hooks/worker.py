@@ -65,7 +65,7 @@ class _Item(NamedTuple):
     """Calls that arrived together.
 
     Attributes:
-        root: the number of the arrival; for a program that a hook ran, that of the item whose hook it was.
+        root: the number of the arrival; for a program that a hook ran, the least root of the items that were called with that hook's.
         size: bytes of the values.
     """
 
@@ -90,7 +90,7 @@ class _Worker:
         self._count = 0  # of arrivals
         self._alike: collections.Counter[int] = collections.Counter()  # how often each call waits
         self._bytes = 0  # of the values that wait, and of those whose hooks run
-        self._root = 0  # of the item whose hooks run
+        self._root = 0  # of the items whose hooks run
         self._seconds: float | None = None  # that the hooks of an item take, on average over the latest ones
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
@@ -217,12 +217,8 @@ class _Worker:
             self._arrived.wait()
             self._wait_for_a_pause()
             self._arrived.clear()
-            while self._items and not self._waiters:
-                with self._calling:
-                    if self._main_thread_was_interrupted():
-                        self.drop()
-                    if self._items:
-                        self._call_next(report=True)
+            with self._calling:
+                self._call_while(lambda item: not self._waiters, report=True)
 
     def _wait_for_a_pause(self):
         seen, end = -1, time.monotonic() + _PATIENCE
@@ -234,26 +230,24 @@ class _Worker:
         """Call the hooks whose values have arrived, in this thread, or wait until they have been called."""
         if STATE.hooks_run:
             return  # a hook asks for what only its end can bring
-        target = self._count
         with self._room:
             self._waiters += 1
+        target = self._count
         try:
-            while True:
-                if not self._calling.acquire(blocking=False):
-                    with without_lock():  # a hook that runs in another thread may trace or differentiate
-                        self._calling.acquire()
-                try:
-                    if not self._owed(target):
-                        break
-                    self._call_next(report=False)
-                finally:
-                    self._calling.release()
+            if not self._calling.acquire(blocking=False):
+                with without_lock():  # a hook that runs in another thread may trace or differentiate
+                    self._calling.acquire()
+            while self._owed(target):
+                self._call_while(lambda item: item.root <= target, report=False)
+                # Later ones may stand before what hooks of those have started.
+                if self._owed(target):
+                    self._call_while(lambda item: item.root > target, report=False)
         except KeyboardInterrupt:
             self.drop()
             raise
         finally:
             with contextlib.suppress(RuntimeError):
-                self._calling.release()  # held where Ctrl-C came before the block that gives it back
+                self._calling.release()  # not held where Ctrl-C came while this thread waited for it
             with self._room:
                 self._waiters -= 1
             if self._items:
@@ -264,12 +258,30 @@ class _Worker:
         items = self._items
         return bool(items) and (items[0].root <= target or (self.nested and any(i.root <= target for i in tuple(items))))
 
-    def _call_next(self, report):
+    def _call_while(self, wanted, report):
+        """Call the first items as long as `wanted` says, and wait for the programs that their hooks have started.
+
+        They are waited for together, not after each call: programs of other threads need not wait for room in the meantime.
+        """
         try:
-            item = self._items.popleft()
+            while (item := self._next(wanted)) is not None:
+                self._root = min(self._root or item.root, item.root)
+                self._call_item(item, report)
+            if self._root and self.nested:
+                _wait_for_own_programs()
+        finally:
+            self._root = 0
+
+    def _next(self, wanted):
+        if self._main_thread_was_interrupted():
+            self.drop()
+        try:
+            return self._items.popleft() if wanted(self._items[0]) else None
         except IndexError:
-            return  # dropped in the meantime
-        STATE.hooks_run, self._root = True, item.root
+            return None  # none, or dropped in the meantime
+
+    def _call_item(self, item, report):
+        STATE.hooks_run = True
         start, drops = time.monotonic(), ACTIVITY.drops
         try:
             with IN_HOOK(True):
@@ -277,11 +289,8 @@ class _Worker:
                 for call in item.calls:
                     if ACTIVITY.drops == drops:
                         self._call(call, standing, item.values, report)
-                if self.nested:
-                    with self.unlimited() if self._one_queue() else contextlib.nullcontext():
-                        _wait_for_own_programs()
         finally:
-            STATE.hooks_run, self._root = False, 0
+            STATE.hooks_run = False
             with self._room:
                 self._bytes -= item.size
                 self._forget(item)
@@ -379,8 +388,9 @@ def _wait_for_own_programs() -> None:
     It runs an empty program on each device, and waits for that. Programs in which devices communicate have an order of their
     own: where there may be such, an empty one of those runs, too.
     """
-    for platform in tuple(WORKER.platforms):
-        for result in [program() for program in _empty_programs(platform, WORKER.sharded)]:
+    programs = [program for platform in tuple(WORKER.platforms) for program in _empty_programs(platform, WORKER.sharded)]
+    with WORKER.unlimited():
+        for result in [program() for program in programs]:
             result.block_until_ready()
 
 
@@ -447,8 +457,8 @@ def barrier() -> None:
 def wait_for_programs() -> None:
     """Wait until the values for the hooks of all programs that were started before this call have arrived."""
     try:
+        _wait_for_own_programs()
         with WORKER.unlimited():
-            _wait_for_own_programs()
             WORKER.wait_for_other_threads()
             jax.effects_barrier()
     except KeyboardInterrupt:

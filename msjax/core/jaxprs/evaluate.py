@@ -56,16 +56,12 @@ def segments(jaxpr: jex.Jaxpr, steps: Sequence[Any]) -> list[Any]:
 
 def plain(eqns: Sequence[jex.JaxprEqn], needed: Collection[jex.Var]) -> Plain:
     """Equations as one function, which returns those of their results that are in `needed`."""
-    made = {v for eqn in eqns for v in eqn.outvars}
+    made = dict.fromkeys(v for eqn in eqns for v in eqn.outvars)
     used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))
     invars = [v for v in used if v not in made]
-    outvars = [v for v in _results(eqns) if v in needed]
+    outvars = [v for v in made if v in needed]
     part = jax_slots.jaxpr_of(invars, outvars, eqns, "capture")
     return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars, eqns)
-
-
-def _results(eqns):
-    return list(dict.fromkeys(v for eqn in eqns for v in eqn.outvars))
 
 
 def walk(

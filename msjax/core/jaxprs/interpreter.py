@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from msjax.core.base.errors import noting_writes
 from msjax.core.base.split import Split
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.core.hooks.places import Edits, Tracing, edited, is_array, is_tracing, is_whole, place_p, tap_p
+from msjax.core.hooks.places import Edits, Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.core.jaxprs.control_flow import RULES, wide
 from msjax.core.jaxprs.evaluate import bind, walk
 from msjax.core.jaxprs.plan import Counter, Inside, Planner
@@ -109,8 +109,8 @@ class Interpreter:
         eqn, found = step.eqn, step.found
         if found.edits:
             axes = eqn.params["batched"] if eqn.primitive is place_p else ((),) * len(values)
-            for fn in found.edits:
-                values = _edited(found, fn, values, axes, index)
+            for each in found.edits:
+                values = _edited(found, each, values, axes, index)
         if any(found.probes):
             probes, tapped = iter(probes), []
             for value, measure, dtypes in zip(values, found.measures, found.probed):
@@ -162,13 +162,13 @@ class Program:
         return Split(outs, self._rest_of_result).joined()
 
 
-def _edited(found, fn, values, axes, index):
+def _edited(found, each, values, axes, index):
     """The arrays of a place after one edit; `axes` says where each has those of vmaps, from the innermost to the outermost."""
 
     def edit(value):
-        return edited(found.name, value, [fn], index)
+        return edited(found.name, value, [each], index)
 
-    if not is_whole(fn):  # gets the value of one lane
+    if not each.whole:  # gets the value of one lane
         if len(set(map(len, axes))) > 1:
             raise ValueError(
                 f"The edit of {found.name!r}, some of whose arrays are the same in all lanes of a vmap, has to name one of them."

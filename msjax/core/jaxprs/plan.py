@@ -16,15 +16,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, check_function, describe
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.place_names import (
-    OperationName,
-    Part,
-    asks_for_operations,
-    matches_place,
-    split_part,
-    split_steps,
-    steps_asked,
-)
+from msjax.core.hooks.place_names import OperationName, Part, matches_place, split_part, split_steps, steps_asked
 from msjax.core.hooks.places import Measure, index_p, place_p
 from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
@@ -60,7 +52,7 @@ class Patterns:
         self.matched = set()
         texts = [p for p in self.patterns if isinstance(p, str)]
         self.lines: bool = any("@" in text for text in texts)
-        self.operations: bool = any(map(asks_for_operations, texts))
+        self.operations: bool = any("/" in text and "@" not in text for text in texts)
         asked = [split_part(text) for text in dict.fromkeys([*texts, *(split_steps(text)[0] for text in texts)])]
         self.parts: list[tuple[str, Part]] = [(path, part) for path, part in asked if part is not None]
 
@@ -151,7 +143,7 @@ class Found:
         probes: the same of each zero that comes in, whose gradient is the place's; of a leaf that has no gradient, none.
         probed: of each leaf, the dtypes of its statistics; None if it has no gradient.
         counted: True if a cond or a while_loop decides whether the program passes the place.
-        edits: the functions that change its value.
+        edits: what changes its value.
         stacked: whether values of several steps or devices stand together.
     """
 
@@ -328,14 +320,14 @@ class Planner:
             if isinstance(step, Here):
                 block.found.append(step.found)
                 block.indexed = block.indexed or bool(step.found.edits)
-                key.append((i, replace(step.found, name="", edits=()), *map(id, step.found.edits)))
+                key.append((i, replace(step.found, name="")))
             elif isinstance(step, Counter):
                 block.indexed = True
                 key.append(i)
             else:
                 block.found += step.found
                 block.indexed = block.indexed or any(b.indexed for b in step.blocks)
-                own = () if step.here is None else (replace(step.here.found, name="", edits=()), *map(id, step.here.found.edits))
+                own = () if step.here is None else (replace(step.here.found, name=""),)
                 block.indexed = block.indexed or bool(step.here is not None and step.here.found.edits)
                 key.append((i, *(id(b.steps) for b in step.blocks), *own))
         self.module = around
@@ -411,8 +403,9 @@ class Planner:
         self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places), self.loops))
         edits = ()
         if self.edits is not None:
-            found = [fn for both in names for fn in self.edits.of_call(*both, traced=kind == "site")]
-            edits = tuple({id(fn): fn for fn in found}.values())  # an edit may be no hashable function
+            found = [edit for both in names for edit in self.edits.of_call(*both, traced=kind == "site")]
+            # A function that is given for several names of an operation changes it once; that of another step is another edit.
+            edits = tuple({(id(e.fn), e.pattern if "[" in str(e.pattern) else None): e for e in found}.values())
         asked = [numbered for name, numbered in names if self.select(name, numbered)]
         selected, numbered = bool(asked), (asked or [names[0][1]])[0]
         if not selected and not edits:

@@ -16,7 +16,7 @@ from msjax.core.base.errors import called, check_function, describe, near, numbe
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTreeDef
 from msjax.core.hooks.place_names import split_part, steps_asked, with_steps
-from msjax.core.hooks.places import Edits, StepEdit, Tracing, is_array_or_number
+from msjax.core.hooks.places import Edit, Edits, Tracing, is_array_or_number
 from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
@@ -185,7 +185,7 @@ class CaptureOptions(NamedTuple):
     @property
     def patterns(self):
         """All patterns of places."""
-        return [self.select, *(pattern for pattern, _ in self.edits.rows), *([] if self.stop is None else [self.stop])]
+        return [self.select, *(row.selects for row in self.edits.rows), *([] if self.stop is None else [self.stop])]
 
     @property
     def parts(self):
@@ -225,8 +225,7 @@ def _edits(edit):
     check_kind(edit, isinstance(edit, dict), "be a dict of functions", "edit", called("capture"))
     for fn in edit.values():
         check_function(fn, "capture", "edit", ("value", "index"))
-    rows = [(Patterns(pattern, "edit"), StepEdit(fn, pattern) if "[" in str(pattern) else fn) for pattern, fn in edit.items()]
-    return Edits(tuple(rows))
+    return Edits(tuple([Edit(Patterns(pattern, "edit"), fn, pattern) for pattern, fn in edit.items()]))
 
 
 def _capturing(fn, options):
@@ -303,7 +302,7 @@ def _until(stop, listed):
 
 def _check_selected(options, planner):
     wanted = [(options.select, "no place was selected by")] if options.select.patterns or not options.edits.rows else []
-    wanted += [(pattern, "no place was found for the edit of") for pattern, _ in options.edits.rows]
+    wanted += [(edit.selects, "no place was found for the edit of") for edit in options.edits.rows]
     if options.stop is not None and options.stop(*(place.name for place in planner.listed)) is False:
         wanted.append((options.stop, "no place was found to stop after"))
     stop, passed = options.stop, _until(options.stop, planner.listed)

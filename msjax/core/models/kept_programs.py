@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.contents import contents_of
 from msjax.core.base.errors import check_function, on_behalf_of
+from msjax.core.base.held_state import contents_of
 from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Same, identity

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+import contextlib
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -16,6 +17,13 @@ from msjax.core.base.typing import JaxArray
 from msjax.core.base.weak import identity
 
 On = str | Callable[[Any], Any]
+
+
+@contextlib.contextmanager
+def unraised(infinite: bool = True) -> Iterator[None]:
+    """Within, jax computes NaN, and infinite numbers, where `jax_debug_nans` and `jax_debug_infs` have it raise: it can't say where they come from."""
+    with jax.debug_nans(False), jax.debug_infs(False) if infinite else contextlib.nullcontext():
+        yield
 
 
 # For floats of so many bytes, integers that order them by size when the sign is off: NaN is above infinity.

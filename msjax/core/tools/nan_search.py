@@ -17,7 +17,7 @@ from msjax.core.hooks.places import is_array
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.hooked import hooked, unhooked
-from msjax.core.tools.checking import Check, On
+from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.fault import Fault, not_hooked
 from msjax.core.tools.found import models_of
 from msjax.core.tools.model_tools import tools_with
@@ -74,7 +74,8 @@ def find_nan(
     if is_model:
         fn = hooked(fn)
     tools = tools_with(fn, (args, kwargs))
-    fault = (_in_program if tools is None else tools.find_nan)(fn, args, kwargs, check, gradients)
+    with unraised():
+        fault = (_in_program if tools is None else tools.find_nan)(fn, args, kwargs, check, gradients)
     if show:
         print(fault if fault is not None else f"No {check.what} was found.")
     return fault

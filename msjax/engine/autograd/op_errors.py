@@ -30,16 +30,16 @@ def raise_op_error(error: Exception, op: Operator, operands: Sequence[Any]) -> N
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
     if isinstance(error, AttributeError) and not bad:
         bad = [o for o in operands if o is None]
-    elif not isinstance(error, (*_EXPECTED, AttributeError)):
-        raise error
+    elif not isinstance(error, (*_EXPECTED, AttributeError)) and "unbound axis name" not in str(error):
+        raise error  # a text as an axis is to jax the name of one
     if bad and (isinstance(error, AttributeError) or not _raised_here(error)):
         message = f"For '{op.name}'{where()}, an operand should be a Tensor, an array or a number, but got {describe(bad[0])}."
         raise _error_class(TypeError)(message) from error
-    if not isinstance(error, _EXPECTED):
+    if isinstance(error, AttributeError):
         raise error
     if _raised_here(error):
         kind = next(k for k in _EXPECTED if isinstance(error, k))
-    elif isinstance(error, TypeError) and "accept dtype" in str(error):
+    elif "accept dtype" in str(error) or isinstance(error, NameError):
         kind = TypeError
     else:
         kind = op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError

@@ -147,8 +147,6 @@ class Trace(ProgramUnderWay):
         rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
     """
 
-    falls_back = True
-
     def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[[Any, str | None], bool]):
         super().__init__()
         self.draws = draws
@@ -158,7 +156,6 @@ class Trace(ProgramUnderWay):
         self.missing = {}
         self.refused = None
         self.cells = {}
-        self.world = None
         self.rewrites: list[Callable[[Any], Any]] = []
         self.ends: list[Callable[[list[tuple[Tensor, Any]]], None]] = []
         self._marks: list[Tensor] = []
@@ -186,10 +183,6 @@ class Trace(ProgramUnderWay):
                 STATE.scope.open = False
                 sys.stdout = stdout
                 ACTIVITY.add(traces=-1)
-
-    def here(self) -> bool:
-        """True where values are this program's, not those of a loop or a transformation within it."""
-        return jax_slots.trace_state() == self.world
 
     def refuse(self, why: str) -> None:
         """Give up: the program can't be compiled.

@@ -10,31 +10,39 @@ import jax
 import numpy as np
 
 from msjax.common.bases import attached_to
+from msjax.common.dtype import from_np
 from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.core.base.arrays import CONCRETE
-from msjax.core.base.errors import describe
+from msjax.core.base.checks import check_kind
 from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.op import apply
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.programs.compiler_options import is_nested
+from msjax.ops.dispatch.promotion import with_number
 from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, elementary, logic
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
-# As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
-_WITH_LISTS = (*_OPERANDS, list, tuple)
+# As in MindSpore, sums, differences and floor division take sequences of numbers, too, powers as the base, and no other operator does.
+_OF_LISTS = (arithmetic.add, arithmetic.sub_method, arithmetic.floor_divide)
 _new = object.__new__
 
 
-def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
+def _beside(tensor: Tensor, other: Any, function: Callable[..., Any], reflected: bool = False) -> Any:
+    """The operand beside a Tensor: a sequence in the type that a number of its kind takes there; NotImplemented of what is none."""
+    if isinstance(other, _OPERANDS):
+        return other
     if isinstance(other, (list, tuple)) and function not in (logic.equal, logic.not_equal):
         # Returning NotImplemented would let Python repeat the list by an integer Tensor.
-        raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
+        fits = function in _OF_LISTS or (reflected and function is arithmetic.pow)
+        check_kind(other, fits, "be a Tensor or a number", "other", function.__name__)
+        numbers = Tensor(other)
+        return numbers.astype(from_np(with_number(tensor.dtype.np, numbers.dtype.kind)))
     return NotImplemented
 
 
-def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
+def _method(function: Callable[..., Any]) -> Callable[[Tensor, Any], Tensor]:
     """A method for an operator of two Tensors, with a fast path where nothing is recorded."""
     op = getattr(function, "op", None)
     programs = None if op is None else op.programs
@@ -53,16 +61,17 @@ def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callabl
                 result._value = value
                 result._node = None
                 return result
-        elif not isinstance(other, operands):
-            return _refused(function, other)
+        elif not isinstance(other, _OPERANDS) and (other := _beside(self, other, function)) is NotImplemented:
+            return other
         return apply(op, (self, other)) if op is not None else function(self, other)
 
     return method
 
 
-def _reflected(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
+def _reflected(function: Callable[..., Any]) -> Callable[[Tensor, Any], Tensor]:
     def method(self, other):
-        return function(other, self) if isinstance(other, operands) else _refused(function, other)
+        other = _beside(self, other, function, reflected=True)
+        return other if other is NotImplemented else function(other, self)
 
     return method
 
@@ -85,26 +94,26 @@ def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
     return function
 
 
-_add: Final[_OfLists] = _method(arithmetic.add, _WITH_LISTS)
-_radd: Final[_OfLists] = _reflected(arithmetic.add, _WITH_LISTS)
-_sub: Final[_OfLists] = _method(arithmetic.sub_method, _WITH_LISTS)
-_rsub: Final[_OfLists] = _reflected(arithmetic.sub_method, _WITH_LISTS)
-_mul: Final[_Binary] = _method(arithmetic.mul, _OPERANDS)
-_rmul: Final[_Binary] = _reflected(arithmetic.mul, _OPERANDS)
-_truediv: Final[_Binary] = _method(arithmetic.true_divide, _OPERANDS)
-_rtruediv: Final[_Binary] = _reflected(arithmetic.true_divide, _OPERANDS)
-_floordiv: Final[_OfLists] = _method(arithmetic.floor_divide, _WITH_LISTS)
-_rfloordiv: Final[_OfLists] = _reflected(arithmetic.floor_divide, _WITH_LISTS)
-_mod: Final[_Binary] = _method(arithmetic.floor_mod, _OPERANDS)
-_rmod: Final[_Binary] = _reflected(arithmetic.floor_mod, _OPERANDS)
-_pow: Final[_Binary] = _method(arithmetic.pow, _OPERANDS)
-_rpow: Final[_Binary] = _reflected(arithmetic.pow, _OPERANDS)
-_matmul: Final[_Binary] = _method(linear.matmul, _OPERANDS)
-_rmatmul: Final[_Binary] = _reflected(linear.matmul, _OPERANDS)
-_gt: Final[_Comparison] = _method(logic.greater, _OPERANDS)
-_ge: Final[_Comparison] = _method(logic.greater_equal, _OPERANDS)
-_lt: Final[_Comparison] = _method(logic.less, _OPERANDS)
-_le: Final[_Comparison] = _method(logic.less_equal, _OPERANDS)
+_add: Final[_OfLists] = _method(arithmetic.add)
+_radd: Final[_OfLists] = _reflected(arithmetic.add)
+_sub: Final[_OfLists] = _method(arithmetic.sub_method)
+_rsub: Final[_OfLists] = _reflected(arithmetic.sub_method)
+_mul: Final[_Binary] = _method(arithmetic.mul)
+_rmul: Final[_Binary] = _reflected(arithmetic.mul)
+_truediv: Final[_Binary] = _method(arithmetic.true_divide)
+_rtruediv: Final[_Binary] = _reflected(arithmetic.true_divide)
+_floordiv: Final[_OfLists] = _method(arithmetic.floor_divide)
+_rfloordiv: Final[_OfLists] = _reflected(arithmetic.floor_divide)
+_mod: Final[_Binary] = _method(arithmetic.floor_mod)
+_rmod: Final[_Binary] = _reflected(arithmetic.floor_mod)
+_pow: Final[_Binary] = _method(arithmetic.pow)
+_rpow: Final[_Binary] = _reflected(arithmetic.pow)
+_matmul: Final[_Binary] = _method(linear.matmul)
+_rmatmul: Final[_Binary] = _reflected(linear.matmul)
+_gt: Final[_Comparison] = _method(logic.greater)
+_ge: Final[_Comparison] = _method(logic.greater_equal)
+_lt: Final[_Comparison] = _method(logic.less)
+_le: Final[_Comparison] = _method(logic.less_equal)
 _neg: Final = _unary(elementary.neg)
 _pos: Final = _unary(elementary.positive)
 _abs: Final = _unary(elementary.abs)
@@ -135,8 +144,8 @@ class OperatorMethods:
     __rpow__ = _rpow
     __matmul__ = _matmul
     __rmatmul__ = _rmatmul
-    __eq__: ClassVar[_Comparison] = _method(logic.equal, _OPERANDS)
-    __ne__: ClassVar[_Comparison] = _method(logic.not_equal, _OPERANDS)
+    __eq__: ClassVar[_Comparison] = _method(logic.equal)
+    __ne__: ClassVar[_Comparison] = _method(logic.not_equal)
     __gt__ = _gt
     __ge__ = _ge
     __lt__ = _lt

@@ -227,13 +227,12 @@ def why_not_hooked(module: object) -> str | None:
 
 
 def _with_hooks(cls, method):
-    own = getattr(cls, method)
-    if not inspect.isfunction(own):
-        own = functools.partial(_bound, inspect.getattr_static(cls, method), cls)
-
     @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
         at = getattr(self, SITE)
+        own = getattr(cls, method)  # the present one: a test may have put another one there
+        if not inspect.isfunction(own):
+            own = functools.partial(_bound, inspect.getattr_static(cls, method), cls)
         later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
         return at.registry.call(at, self, functools.partial(own, self), args, kwargs, later, method)
 

@@ -45,7 +45,7 @@ def _hooked_class(cls, make):
     new = types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update(namespace))
     for name in _methods(cls):
         # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
-        setattr(new, name, _with_interceptor(getattr(cls, name)))
+        setattr(new, name, _with_interceptor(cls, name))
     new.apply = _with_variables(cls.apply)
     for name in ("__getattribute__", "__getattr__"):  # flax runs setup when the second one is asked for what isn't there yet
         setattr(new, name, _with_hooked_parts(getattr(cls, name)))
@@ -110,11 +110,11 @@ def _with_plain_copies(cls):
     return new
 
 
-def _with_interceptor(method):
-    @functools.wraps(method)
+def _with_interceptor(cls, method):
+    @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
         with self.msjax_registry.running(self):
-            return method(self, *args, **kwargs)
+            return getattr(cls, method)(self, *args, **kwargs)
 
     return call
 

@@ -115,7 +115,7 @@ def _scatter(eqn, ins):
 
 def _outside(indices, most):
     limit = jnp.iinfo(indices.dtype).max
-    most = np.asarray([min(m, limit) for m in most], indices.dtype)
+    most = jnp.broadcast_to(np.asarray([min(m, limit) for m in most], indices.dtype), indices.shape)
     return (indices < 0) | (indices > most)
 
 

@@ -17,7 +17,7 @@ from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.frameworks.nnx_outputs import write_all
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.static_leaves import join, split
-from msjax.core.tools.checking import Check
+from msjax.core.tools.checking import Check, unraised
 from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
@@ -97,6 +97,10 @@ def guarded(
         return split((out, modules)), functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
 
     def run(*args, **kwargs):
+        with unraised(infinite=check.on != "nan"):
+            return checked(*args, **kwargs)
+
+    def checked(*args, **kwargs):
         if policy == "skip" and not state and not _modules(args, kwargs):
             raise ValueError(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from msjax.core.tools.checking import Check, On
+from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.checks.finding import find_in_call
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.found import models_of
@@ -60,7 +60,7 @@ def replay(
     if on is None and stored is None:
         raise ValueError(f"For 'replay', give on=..., the function that the guard was given: {bundle.path!r} can't hold it.")
     check = Check(stored if on is None else on, "replay")
-    with bundle.settings():
+    with bundle.settings(), unraised():
         args, kwargs = bundle.arguments(like)
         fault = _run(bundle, step, args, kwargs, check)
     if show:

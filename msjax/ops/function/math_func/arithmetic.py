@@ -81,7 +81,13 @@ def _toward_zero(x, y):
 
 def _downward(x, y):
     # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
-    return jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
+    quotient = jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
+    if kind_of(x.dtype) not in "biu":
+        return quotient
+    # MindSpore's quotients by 0 are the numbers of the type farthest from 0, and 0 of 0, as Float64 infinities and NaN become.
+    bounds = (False, True) if x.dtype == jnp.bool_ else (jnp.iinfo(x.dtype).min, jnp.iinfo(x.dtype).max)
+    least, greatest = (jnp.asarray(bound, x.dtype) for bound in bounds)
+    return jnp.where(y == 0, jnp.where(x == 0, x, jnp.where(x > 0, greatest, least)), quotient)
 
 
 @operator(2, name="Div", int_grad=True)

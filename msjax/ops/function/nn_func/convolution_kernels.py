@@ -273,10 +273,19 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     return _side_by_side if on_one_core(x_shape, weight_shape, stride, dilation) else None
 
 
-def _split_groups(x, weight, stride, padding, dilation, group):
-    """A convolution for each group."""
+def _split_groups(x, weight, stride, padding, dilation, group, kernel=None):
+    """A convolution for each group, by `kernel` or the one that is chosen for a group."""
     pieces = zip(jnp.split(x, group, 1), jnp.split(weight, group, 0))
-    return jnp.concatenate([_convolve_on_cpu(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
+    return jnp.concatenate([(kernel or _convolve_on_cpu)(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
+
+
+def _tangents_of_groups(number):
+    """Each group along a tangent: of the kernel that is chosen for it, the tangent with that number in `_tangents`."""
+
+    def of_group(x, weight, *settings):
+        return _tangents(_cpu_rewrite(x.shape, weight.shape, *settings))[number](x, weight, *settings)
+
+    return functools.partial(_split_groups, kernel=of_group)
 
 
 def _shifted_sums(x, weight, stride, padding, dilation, group):
@@ -414,6 +423,8 @@ def _tangents(rewrite):
     """Of what the gradients of the image and of the weight are the transposes."""
     if rewrite is tiles:  # whose own derivatives are those that jax finds
         return rows_of_tiles, rows_of_tiles
+    if rewrite is _split_groups:
+        return _tangents_of_groups(0), _tangents_of_groups(1)
     return _TANGENTS.get(rewrite, (_convolve_on_cpu,) * 3)[1:]
 
 

@@ -61,8 +61,9 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
     `whole(x, weight, ct)` is the gradient of all at once, of which that of this one is derived.
     """
 
+    # The weight is an operand, of which only the shape counts: what a function keeps from a trace looks like a Tensor that is kept.
     @jax.custom_jvp
-    def run(x, ct):
+    def run(x, weight, ct):
         if count >= len(x):
             return _gradient_of_weight(x, ct, weight.shape, *settings)
         first = len(x) % count
@@ -77,11 +78,12 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
 
     def run_jvp(primals, tangents):
         # Convolutions derived from those in the loop would be slow: see `_gradient_of_weight`.
-        along = whole(tangents[0], weight, primals[1]) + whole(primals[0], weight, tangents[1])
+        (x, weight, ct), (x_tangent, _, ct_tangent) = primals, tangents
+        along = whole(x_tangent, weight, ct) + whole(x, weight, ct_tangent)
         return run(*primals), along
 
     run.defjvp(run_jvp)
-    return run(x, ct)
+    return run(x, weight, ct)
 
 
 def _zeros(shape, *operands):
