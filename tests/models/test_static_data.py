@@ -20,6 +20,11 @@ class Factor:
         self.factor = factor
 
 
+class Silent(float):
+    def __repr__(self):
+        return "a number"
+
+
 @dataclasses.dataclass(eq=False)
 class Settings:
     factor: float
@@ -58,6 +63,7 @@ OTHERS = {
     "within": ({"factor": Factor(2)}, {"factor": Factor(3)}),
     "number": (2, 2.5),
     "bool": (1, False),
+    "number of a class with one text": (Silent(2), Silent(3)),
     "namespace": (types.SimpleNamespace(factor=2), types.SimpleNamespace(factor=3)),
     "dataclass": (Settings(2), Settings(3)),
 }

@@ -117,8 +117,8 @@ def _attributes(value, depth):
 def _of(value, depth, around=None):
     """A key of a value; `around` are the containers around one in static data, all of which is looked into."""
     kind = type(value) if type(value) in UNCHANGING else identity(type(value))  # another class may hold a model
-    if isinstance(value, _PLAIN):
-        return kind, repr(value)
+    if isinstance(value, _PLAIN):  # a class of the user's may have a text of its own
+        return kind, repr(value), None if type(value) in UNCHANGING else hash(value)
     if isinstance(value, np.ndarray) and (around is not None or (value.nbytes <= _MOST_BYTES and not value.dtype.hasobject)):
         return value.shape, str(value.dtype), value.tobytes()
     parts = _parts(value, around is not None)
