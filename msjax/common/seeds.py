@@ -105,13 +105,3 @@ def normal(sigma: float, shape: tuple[int, ...], mean: float = 0.0) -> np.ndarra
 def truncated_normal(sigma: float, mean: float, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
     """Normal numbers in [low, high] by the inverse of their distribution, which works for intervals far from the mean, too."""
     return philox.truncated_normal(_next_seed(), math.prod(shape), mean, sigma, low, high).reshape(shape)
-
-
-def global_uniform(limit: float, shape: tuple[int, ...]) -> np.ndarray:
-    """Float32 numbers, uniform in [-limit, limit), of numpy's global generator itself, from which MindSpore's recurrent layers draw."""
-    return np.random.uniform(-limit, limit, shape).astype(np.float32)
-
-
-def skip_global_normals(shape: tuple[int, ...]) -> None:
-    """Draw normal numbers from numpy's global generator for nothing, where MindSpore does so."""
-    np.random.standard_normal(shape)

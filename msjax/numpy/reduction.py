@@ -100,11 +100,6 @@ def ptp(x: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> Tenso
 # ---- sums and means
 
 
-@operator(int_grad=True)
-def _sum(a, axis, keepdims):
-    return jnp.sum(a.astype(mstype.to_jax(mstype.int64)) if kind_of(a.dtype) in "biu" else a, axis, keepdims=keepdims)
-
-
 def sum(
     a: ArrayLike,
     axis: Axes | None = None,
@@ -126,7 +121,7 @@ def sum(
         >>> print(mnp.sum(Tensor([[1, 5], [7, 3]]), axis=1))
         [ 6 10]
     """
-    out = _sum(as_type(tensor(a), dtype), axis, keepdims)
+    out = ops.sum(as_type(tensor(a), dtype), axis, keepdims)
     return as_type(out if initial is None else out + initial, dtype)
 
 

@@ -172,3 +172,18 @@ def test_steps_of_parts_operations_and_of_the_second_call():
         hooks.capture(model, places[0])(X)
     index = {"both:out[0]": lambda value, index: jnp.where(index[0] == 1, value + 1, value)}
     near(hooks.steer(model, {"both[1]:out[0]": 1.0})(X), hooks.capture(model, [], edit=index)(X)[0])
+
+
+def test_a_function_for_several_names_of_an_operation_changes_it_once_and_each_step_that_it_is_for():
+    def add(value, index):
+        return value + 1
+
+    def f(x):
+        return jax.lax.scan(lambda carry, w: (carry + jnp.exp(w), None), x, jnp.zeros(3))[0]
+
+    for edit, expected in (
+        ({"exp@*": add}, 6.0),
+        ({"exp@*": add, "*/exp": add}, 6.0),
+        ({"/exp[0]": add, "/exp[2]": add}, 5.0),
+    ):
+        assert hooks.capture(f, [], edit=edit)(0.0)[0] == expected

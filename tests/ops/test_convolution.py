@@ -131,6 +131,13 @@ def test_wide_windows_agree_with_xla(name):
     agree_with_xla(image, weight, (1, 1), pads)
 
 
+@pytest.mark.parametrize(("cores", "height", "kernel"), [(True, 64, 3), (True, 32, 3), (True, 64, 5), (False, 64, 3)])
+def test_large_narrow_convolutions_are_xlas_where_it_divides_them(cores, height, kernel, monkeypatch):
+    monkeypatch.setattr(wide_windows, "has_core_for_threads", lambda: cores)
+    chosen = convolution_kernels._cpu_rewrite((4, 16, height, 64), (16, 16, 3, kernel), (1, 1), ((1, 1), (1, 1)), (1, 1), 1)
+    assert chosen is (None if (cores, height, kernel) == (True, 64, 3) else convolution_kernels._wide_windows)
+
+
 # Image, weight and groups, each of which is computed by what is chosen for one: wide windows, few columns with steps, rows.
 GROUPS = {
     "two channels each": ((3, 4, 9, 8), (8, 2, 3, 3), 2, (1, 1)),

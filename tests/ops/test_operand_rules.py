@@ -38,6 +38,14 @@ VALUES = [
     (lambda: A // B, ms.bool_, [True, False, True]),
     (lambda: ops.fmod(A, B), ms.bool_, [False] * 3),
     (lambda: ops.remainder(A, True), ms.bool_, [False] * 3),
+    # XLA takes a Bool times a number for a choice between the number and 0.
+    (lambda: A / 0, ms.float32, [np.inf, np.nan, np.inf]),
+    (lambda: A * float("inf"), ms.float32, [np.inf, np.nan, np.inf]),
+    (lambda: ops.div(A, Tensor(0.0)), ms.float32, [np.inf, np.nan, np.inf]),
+    (lambda: ms.jit(lambda a, x: a.astype(ms.float32) * x)(A, Tensor(np.inf)), ms.float32, [np.inf, np.nan, np.inf]),
+    # Integers become floats where the result has fractions.
+    (lambda: ops.clip_by_norm(Tensor([3, 4], ms.int64), 1.0), ms.float32, [0.6, 0.8]),
+    (lambda: ops.huber_loss(INT, Tensor([-2, -1, 1, 3], ms.int32)), ms.float32, 0.125),
     # Sequences.
     (lambda: [1.0, 2.0, 3.0] + F, ms.float32, [2.0, 4.0, 303.0]),
     (lambda: F // (1.0, 2.0, 3.0), ms.float32, [1.0, 1.0, 100.0]),

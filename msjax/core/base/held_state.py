@@ -79,7 +79,7 @@ def contents_of(treedef: Any) -> Hashable:
         treedef: of `jax.tree.structure`.
 
     Returns:
-        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; what all else equals tells the structure.
+        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; all else counts as what it equals.
     """
     found, pending = [], [treedef]
     while pending:
@@ -117,8 +117,8 @@ def _attributes(value, depth):
 def _of(value, depth, around=None):
     """A key of a value; `around` are the containers around one in static data, all of which is looked into."""
     kind = type(value) if type(value) in UNCHANGING else identity(type(value))  # another class may hold a model
-    if isinstance(value, _PLAIN):
-        return kind, repr(value)
+    if isinstance(value, _PLAIN):  # a class of the user's may have a text of its own
+        return kind, repr(value), None if type(value) in UNCHANGING else hash(value)
     if isinstance(value, np.ndarray) and (around is not None or (value.nbytes <= _MOST_BYTES and not value.dtype.hasobject)):
         return value.shape, str(value.dtype), value.tobytes()
     parts = _parts(value, around is not None)
@@ -130,7 +130,7 @@ def _of(value, depth, around=None):
         found = [_of(part, depth + 1, around) for part in parts]
         return kind, frozenset(found) if isinstance(value, (set, frozenset)) else tuple(found)
     if around is not None:
-        return kind
+        return kind, value if _is_hashable(value) else Same(value)
     if isinstance(value, types.FunctionType) and depth < _DEPTH:
         return identity(value), identity(value.__code__)
     known = identity(value)

@@ -131,8 +131,3 @@ def matches_place(pattern: str, name: str) -> bool:
         return fnmatch.fnmatchcase(name, pattern)
     same = part is not None and wanted is not None and name[len(path) :] == pattern[len(paths) :]
     return same and fnmatch.fnmatchcase(path, paths)
-
-
-def asks_for_operations(pattern: str) -> bool:
-    """Whether a pattern may select single operations by their modules."""
-    return "/" in pattern and "@" not in pattern

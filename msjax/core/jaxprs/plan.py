@@ -16,15 +16,7 @@ import numpy as np
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, check_function, describe
 from msjax.core.base.typing import JaxArray
-from msjax.core.hooks.place_names import (
-    OperationName,
-    Part,
-    asks_for_operations,
-    matches_place,
-    split_part,
-    split_steps,
-    steps_asked,
-)
+from msjax.core.hooks.place_names import OperationName, Part, matches_place, split_part, split_steps, steps_asked
 from msjax.core.hooks.places import Measure, index_p, place_p
 from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
@@ -60,7 +52,7 @@ class Patterns:
         self.matched = set()
         texts = [p for p in self.patterns if isinstance(p, str)]
         self.lines: bool = any("@" in text for text in texts)
-        self.operations: bool = any(map(asks_for_operations, texts))
+        self.operations: bool = any("/" in text and "@" not in text for text in texts)
         asked = [split_part(text) for text in dict.fromkeys([*texts, *(split_steps(text)[0] for text in texts)])]
         self.parts: list[tuple[str, Part]] = [(path, part) for path, part in asked if part is not None]
 
@@ -411,7 +403,9 @@ class Planner:
         self.listed.append(Listed(names[0][1], kind, shape, dtype, "/".join(path), *self.module, tuple(places), self.loops))
         edits = ()
         if self.edits is not None:
-            edits = tuple(dict.fromkeys(e for both in names for e in self.edits.of_call(*both, traced=kind == "site")))
+            found = [edit for both in names for edit in self.edits.of_call(*both, traced=kind == "site")]
+            # A function that is given for several names of an operation changes it once; that of another step is another edit.
+            edits = tuple({(id(e.fn), e.pattern if "[" in str(e.pattern) else None): e for e in found}.values())
         asked = [numbered for name, numbered in names if self.select(name, numbered)]
         selected, numbered = bool(asked), (asked or [names[0][1]])[0]
         if not selected and not edits:

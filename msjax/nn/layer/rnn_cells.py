@@ -6,12 +6,12 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
-from msjax.common.seeds import skip_global_normals
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int, check_value
 from msjax.engine.autograd.op import Op, apply
@@ -262,7 +262,8 @@ class _RNNCellBase(Cell):
         self.has_bias: bool = check_bool(has_bias, "has_bias", who)
         self._kind = kind
         rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
-        skip_global_normals((rows * (input_size + hidden_size + (2 if has_bias else 0)),))
+        # MindSpore draws these from numpy's global generator for nothing.
+        np.random.standard_normal(rows * (input_size + hidden_size + (2 if has_bias else 0)))
         self.weight_ih: Parameter = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
         self.weight_hh: Parameter = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
         self.bias_ih: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.seeds import global_uniform
 from msjax.common.tensor import wrap
 from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int, check_shape
 from msjax.nn.cell.base import Cell
@@ -52,12 +53,13 @@ class _RNNBase(Cell):
         directions = 2 if bidirectional else 1
         suffixes = [f"_l{layer}{end}" for layer in range(num_layers) for end in ("", "_reverse")[:directions]]
         kinds = _KINDS if has_bias else _KINDS[:2]
-        drawn = {}  # layer by layer, as MindSpore draws them; the Parameters come kind by kind
+        # Layer by layer, of numpy's global generator itself, as MindSpore draws them; the Parameters come kind by kind.
+        drawn, bound = {}, 1 / math.sqrt(hidden_size)
         for i, suffix in enumerate(suffixes):
             inputs = input_size if i < directions else hidden_size * directions
             for name in kinds:
                 shape = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size)}.get(name, (rows,))
-                drawn[name, suffix] = wrap(as_array(global_uniform(1 / math.sqrt(hidden_size), shape), dtype))
+                drawn[name, suffix] = wrap(as_array(np.random.uniform(-bound, bound, shape).astype(np.float32), dtype))
         for name in kinds:
             for suffix in suffixes:
                 setattr(self, name + suffix, Parameter(drawn[name, suffix], name=name + suffix))

@@ -71,7 +71,16 @@ def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> A
 def promote(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> tuple[JaxArray, JaxArray]:
     """Both operands as arrays of their common dtype."""
     dtype = result_dtype(x, y, scalar_tensors_yield)
-    return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
+    return converted(x, dtype), converted(y, dtype)
+
+
+def converted(x: TensorLike, dtype: Any) -> JaxArray:
+    """The operand as an array of a dtype."""
+    x = x if is_number(x) else jnp.asarray(x)
+    if getattr(x, "dtype", None) == jnp.bool_ and kind_of(dtype) in "fc":
+        # XLA takes the product or quotient of a Bool made a float for a choice: False times infinity was 0, not NaN.
+        x = x.astype(jnp.int32)
+    return jnp.asarray(x, dtype)
 
 
 def spread(x: JaxArray, y: JaxArray) -> tuple[JaxArray, JaxArray]:
@@ -149,4 +158,4 @@ def need_floats(x: TensorLike) -> JaxArray:
 def to_float(x: TensorLike) -> JaxArray:
     """Integers and bools as float32; floats as they are."""
     x = as_operand(x)
-    return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)
+    return x if kind_of(x.dtype) in "fc" else converted(x, jnp.float32)

@@ -82,8 +82,8 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
 
 
 def _permute(self: Tensor, *axis: Any) -> Tensor:
-    """The axes in another order, given as ints or a tuple."""
-    return ordering.permute(self, shape_of(axis))
+    """The axes in another order, given as ints or a tuple; reversed by default."""
+    return ordering.permute(self, shape_of(axis or tuple(range(self.ndim))[::-1]))
 
 
 def _expand(self: Tensor, *size: Any) -> Tensor:
@@ -93,7 +93,9 @@ def _expand(self: Tensor, *size: Any) -> Tensor:
 
 def _squeeze(self: Tensor, *axes: Any, axis: int | list[int] | None = None, dim: int | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named, as ints, a tuple or a list."""
-    named = [a for a in (axes or None, None if axis is None else (axis,), None if dim is None else (dim,)) if a is not None]
+    named = [
+        a for a in (axes or None, None if axis is None else (axis,), None if dim is None else (dim,)) if a not in (None, (None,))
+    ]
     if len(named) > 1:
         raise TypeError("Tensor.squeeze needs its axes once, but got them twice.")
     return arrange.squeeze(self, shape_of(named[0]) if named else None)
@@ -135,7 +137,8 @@ def _flatten(self: Tensor, order: str = "C", *, start_dim: int = 0, end_dim: int
 
 def _resize(self: Tensor, *new_shape: Any) -> Tensor:
     """The elements in another shape, which may have more elements (zeros are added) or fewer (the last are dropped)."""
-    shape = casting.ints(shape_of(new_shape))
+    shape = casting.ints(shape_of(new_shape)) if new_shape else self.shape
+    check_value(shape, min(shape, default=0) >= 0, "have no negative sizes", "new_shape", "Tensor.resize")
     count = int(np.prod(shape))
     flat = arrange.ravel(self)
     if count <= self.size:

@@ -12,10 +12,11 @@ import numpy as np
 from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_value
+from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.inplace import replace, written
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import with_number
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
 
@@ -23,12 +24,20 @@ _P = ParamSpec("_P")
 
 
 def inplace(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
-    """The method that gives a Tensor the result of a function of it, in the Tensor's own data type."""
+    """The method that gives a Tensor the result of a function of it, in the Tensor's own data type.
+
+    Raises:
+        TypeError: the result is of another kind, such as floats for a Tensor of integers, which would be cut off.
+    """
 
     @functools.wraps(function)
     def method(self, *args, **kwargs):
         new = function(self, *args, **kwargs)
         if new.dtype is not self.dtype:
+            fits = with_number(self.dtype.np, new.dtype.kind) == self.dtype.np
+            check_kind(
+                str(new.dtype), fits, f"fit into the Tensor's {self.dtype}", "the result's dtype", f"Tensor.{function.__name__}_"
+            )
             new = casting.cast(new, self.dtype)
         return written(self, new)
 

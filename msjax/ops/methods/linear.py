@@ -55,8 +55,10 @@ def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Gener
 
 
 def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
-    """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
-    return apply(distributions.CAUCHY, (next_key(), builtins.float(median), builtins.float(sigma)), (self.shape,))
+    """Random numbers of a Cauchy distribution, in this Tensor's shape and dtype."""
+    return apply(distributions.CAUCHY, (next_key(), builtins.float(median), builtins.float(sigma)), (self.shape,)).astype(
+        self.dtype
+    )
 
 
 def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:

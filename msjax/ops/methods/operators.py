@@ -24,18 +24,18 @@ from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, elementary, logic
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
-# As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
+# As in MindSpore, sums, differences and floor division take sequences of numbers, too, powers as the base, and no other operator does.
 _OF_LISTS = (arithmetic.add, arithmetic.sub_method, arithmetic.floor_divide)
 _new = object.__new__
 
 
-def _beside(tensor: Tensor, other: Any, function: Callable[..., Any]) -> Any:
+def _beside(tensor: Tensor, other: Any, function: Callable[..., Any], reflected: bool = False) -> Any:
     """The operand beside a Tensor: a sequence in the type that a number of its kind takes there; NotImplemented of what is none."""
     if isinstance(other, _OPERANDS):
         return other
     if isinstance(other, (list, tuple)) and function not in (logic.equal, logic.not_equal):
         # Returning NotImplemented would let Python repeat the list by an integer Tensor.
-        fits = function in _OF_LISTS
+        fits = function in _OF_LISTS or (reflected and function is arithmetic.pow)
         check_kind(other, fits, "be a Tensor or a number", "other", function.__name__)
         numbers = Tensor(other)
         return numbers.astype(from_np(with_number(tensor.dtype.np, numbers.dtype.kind)))
@@ -70,7 +70,7 @@ def _method(function: Callable[..., Any]) -> Callable[[Tensor, Any], Tensor]:
 
 def _reflected(function: Callable[..., Any]) -> Callable[[Tensor, Any], Tensor]:
     def method(self, other):
-        other = _beside(self, other, function)
+        other = _beside(self, other, function, reflected=True)
         return other if other is NotImplemented else function(other, self)
 
     return method

@@ -192,20 +192,21 @@ def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tenso
 
 
 def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
+    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape; of integers an Int64."""
     size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
     lead = self.ndim - len(size)
     if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
         raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
     axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
-    out = reduction.sum_kept(self, tuple(axes), True) if axes else self
-    return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
+    out = reduction.sum(self, tuple(axes), keepdim=True) if axes else self
+    return reduction.sum(out, tuple(builtins.range(lead))) if lead else out
 
 
-def _cumsum(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
-    """The cumulative sum along an axis; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
+def _cumsum(self: Tensor, axis: int | None = None, dtype: Type | None = None) -> Tensor:
+    """The cumulative sum along an axis, by default of all elements in their order; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
     small = dtype is None and self.dtype in (mstype.int8, mstype.int16, mstype.uint8)
-    return cumulative.cumsum(self, axis, mstype.int32 if small else dtype)
+    rows, axis = (self, axis) if axis is not None else (self.reshape(-1), 0)
+    return cumulative.cumsum(rows, axis, mstype.int32 if small else dtype)
 
 
 @attached_to(Tensor)

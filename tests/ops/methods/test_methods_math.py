@@ -118,8 +118,12 @@ def test_in_place(call, want):
 
 
 def test_in_place_keeps_the_dtype_and_the_gradient():
-    i = ms.Tensor([1, 2], ms.int32)
-    assert i.div_(2).dtype == ms.int32
+    i = ms.Tensor([1, 2], ms.int8)
+    assert i.add_(ms.Tensor([1, 2], ms.int64)) is i and i.dtype == ms.int8 and i.tolist() == [2, 4]
+    with pytest.raises(
+        TypeError, match=r"'Tensor.true_divide_', the result's dtype should fit into the Tensor's Int8, but got str 'Float32'"
+    ):
+        i.div_(2)
 
     def loss(x):
         y = x * 1
@@ -129,7 +133,13 @@ def test_in_place_keeps_the_dtype_and_the_gradient():
     assert str(ms.grad(loss)(ms.Tensor([1.0, 3.0]))) == "[2. 6.]"
 
 
+def test_cumsum_of_all_elements():
+    found = ms.Tensor([[1, 2], [3, 4]], ms.int8).cumsum()
+    assert found.dtype == ms.int32 and found.tolist() == [1, 3, 6, 10]
+
+
 def test_random_methods():
+    assert ms.Tensor([1.0, 2.0], ms.float16).cauchy().dtype == ms.float16
     x = ms.Tensor(np.full(1000, 0.25, np.float32))
     assert abs(float(x.bernoulli().mean()) - 0.25) < 0.1
     assert x.uniform(2.0, 3.0).asnumpy().min() >= 2 and str(x[0]) == "0.25"
@@ -163,3 +173,9 @@ def test_a_position_is_the_axis_in_compiled_code_and_the_dimension_in_pynative_m
     assert values.asnumpy().tolist() == [5, 7] and places.asnumpy().tolist() == [1, 0]
     compiled = ms.jit(lambda t: (t.max(1), t.min(0, True), t.max(dim=1)[1]))(tensor)
     assert [t.asnumpy().tolist() for t in compiled] == [[5, 7], [[1, 2]], [1, 0]]
+
+
+def test_powers_of_two_are_exact():
+    whole = np.arange(-10, 14)
+    for dtype in (ms.float16, ms.bfloat16, ms.float32):
+        assert ops.exp2(ms.Tensor(whole, dtype)).float().tolist() == (2.0**whole).tolist()

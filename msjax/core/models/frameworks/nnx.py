@@ -25,7 +25,7 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.core.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call, write_changes
+from msjax.core.models.frameworks.nnx_outputs import pure_call, write_changes
 from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
@@ -34,15 +34,11 @@ from msjax.core.models.where import Where, call_name, selected_calls, why_not_ca
 class NnxModels(Framework):
     """Models of flax nnx."""
 
-    def __init__(self):
-        # {class of a module: its framework}
-        self._frameworks: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
-
     def owns(self, model: Any) -> bool:
         return isinstance(model, nnx.Module)
 
     def owns_function(self, fn: Any) -> bool:
-        return is_module_or_method(fn)
+        return self.owns(fn) or self.owns(getattr(fn, "__self__", None))
 
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
@@ -66,18 +62,15 @@ class NnxModels(Framework):
         registries = [(path, _shared_registry(module) or self.registry(module, path)) for path, module in nnx_modules(model)]
         return {call_name(path, call): table for path, r in registries for call, table in r.present().items()}
 
-    def _framework(self, module):
+    def _framework(self, module) -> Any:
         """That of a module in a model: cells have hooks of their own kind."""
-        found: Any = self._frameworks.get(type(module))
-        if found is None:
-            found = self._frameworks[type(module)] = framework_of(module)
-        return found
+        return framework_of(module) if hasattr(module, "_hooks") else self
 
     def unhookable(self, model: Any) -> dict[str, str]:
         return {path: why for path, module in nnx_modules(model) if (why := why_not_called(module)) is not None}
 
     def pure(self, model: Any) -> Pure:
-        module, method = module_and_method(model)
+        module, method = (model, "__call__") if self.owns(model) else (model.__self__, model.__name__)
         run = functools.partial(_captured, method)
         return Pure(("nnx", method), nnx.split(module), run, lambda new: write_changes(module, new), hooked_in(module))
 

@@ -21,16 +21,6 @@ from msjax.core.models.where import call_name, named_methods
 _PATH = hidden("path")
 
 
-def is_module_or_method(fn: object) -> bool:
-    """Whether a function is an nnx module, or a method of one."""
-    return isinstance(fn, nnx.Module) or isinstance(getattr(fn, "__self__", None), nnx.Module)
-
-
-def module_and_method(fn: Any) -> tuple[nnx.Module, str]:
-    """(module, name of the method) of an nnx module or a method of one."""
-    return (fn, "__call__") if isinstance(fn, nnx.Module) else (fn.__self__, fn.__name__)
-
-
 def pure_call(
     graphdef: Any, method: str, named: Callable[[str], bool], texts: Iterable[object] = (), names: list[str] | None = None
 ) -> Callable[..., Any]:

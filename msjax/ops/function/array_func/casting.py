@@ -17,6 +17,7 @@ from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind, check_type
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import converted
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",
@@ -41,7 +42,7 @@ def _cast(input, dtype):
     if target.kind in "iu" and (target.itemsize < 4 or target.kind == "u") and mstype.from_np(x.dtype).kind == "f":
         # XLA clips floats to the integer's range; in MindSpore they wrap around, as integers do.
         x = x.astype(mstype.to_jax(mstype.int64 if target.itemsize >= 4 else mstype.int32))
-    return x.astype(target)
+    return converted(x, target)
 
 
 def cast(input: TensorLike, dtype: DTypeLike) -> Tensor:

@@ -131,7 +131,7 @@ def _histc(input, bins, min, max):
     """`min` and `max` are None for those of the input."""
     x = input.ravel()
     kind = kind_of(input.dtype)
-    values = x.astype(jnp.float32) if kind in "biu" else x
+    values = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     if min is None:
         low, high = jnp.min(values), jnp.max(values)
         low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
@@ -140,7 +140,7 @@ def _histc(input, bins, min, max):
     inside = (values >= low) & (values <= high)
     at = jnp.floor((values - low) / (high - low) * bins)
     at = jnp.where(inside, jnp.clip(at, 0, bins - 1), bins).astype(jnp.int32)
-    return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind in "biu" else input.dtype)
+    return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind in "biu" else values.dtype)
 
 
 def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) -> Tensor:
@@ -152,7 +152,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
         min, max (number): the limits; those of the elements if the two are equal. Default: 0.0.
 
     Returns:
-        A vector of the type of `input`; Int32 for integers.
+        A vector of the type of `input`; Int32 for integers, Float32 for half precision.
 
     Raises:
         ValueError: `bins` is not positive, or `min` is larger than `max`.

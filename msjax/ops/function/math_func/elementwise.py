@@ -171,8 +171,9 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.ldexp(Tensor([1.0, 2.0]), Tensor([1, 2])))
         [2. 8.]
     """
-    x, y = promote(x, other, scalar_tensors_yield=True)
-    return to_float(x) * jnp.exp2(to_float(y))
+    power = jnp.power(2.0, to_float(other))
+    x, power = promote(x, power, scalar_tensors_yield=True)
+    return x * power
 
 
 @operator(3)
@@ -250,13 +251,14 @@ def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | Non
 
 
 def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_value_max: TensorLike | None = None) -> Tensor:
-    """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
+    """Values limited to [clip_value_min, clip_value_max], in the dtype of `x`; see `clamp`.
 
     Example:
         >>> print(ops.clip_by_value(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
         [-1.   0.5  1. ]
     """
-    return clamp(x, clip_value_min, clip_value_max)
+    limited = clamp(x, clip_value_min, clip_value_max)
+    return limited.astype(x.dtype) if isinstance(x, Tensor) else limited
 
 
 arctan2 = atan2

@@ -288,7 +288,7 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
         error_if_nonfinite (bool): whether a norm that is NaN or infinite is an error. Default: False.
 
     Returns:
-        As `x`.
+        As `x`; of integers as Float32.
 
     Raises:
         RuntimeError: the norm is not finite, with `error_if_nonfinite`.
@@ -306,6 +306,7 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
 
 @operator(2, numbers=("max_norm",), name="clip_by_norm")
 def _scaled(x, total, max_norm):
+    x = to_float(x)
     return (x * jnp.minimum(max_norm / (total + 1e-6), 1).astype(x.dtype)).astype(x.dtype)
 
 

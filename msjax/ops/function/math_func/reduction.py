@@ -33,8 +33,8 @@ def reduced_axes(axis: Axes | None, x: TensorLike, scalars: bool = True) -> int 
 
 
 def _wide(x):
-    """Bools and integers as Int64, which sums and products are counted in."""
-    return x.astype(mstype.to_jax(mstype.int64)) if kind_of(x.dtype) in "biu" else x
+    """Bools and integers as Int64, which sums and products are counted in; UInt64, which has larger numbers, as it is."""
+    return x.astype(mstype.to_jax(mstype.int64)) if kind_of(x.dtype) in "biu" and x.dtype != jnp.uint64 else x
 
 
 def _cast(x, dtype):

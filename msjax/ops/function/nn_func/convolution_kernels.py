@@ -27,6 +27,7 @@ from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, exa
 from msjax.ops.function.nn_func.wide_windows import (
     columns,
     columns_made_again,
+    divided_by_xla,
     in_single_precision,
     narrow,
     on_one_core,
@@ -268,7 +269,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     if 4 <= channels <= 8 and channels * taps <= 256:
         return _rows
     if narrow(x_shape, weight_shape, stride, dilation):
-        return _wide_windows
+        return None if divided_by_xla(x_shape, weight_shape) else _wide_windows
     return _side_by_side if on_one_core(x_shape, weight_shape, stride, dilation) else None
 
 

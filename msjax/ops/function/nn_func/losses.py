@@ -12,6 +12,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_in_range, check_number, check_one_of, check_type, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of
 
@@ -29,7 +30,7 @@ def check_reduction(reduction: str, who: str) -> None:
 def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:
     """The mean, the sum or all of elementwise losses, as jax arrays."""
     if reduction == "mean":
-        return jnp.mean(x)
+        return jnp.mean(to_float(x))
     return jnp.sum(x) if reduction == "sum" else x
 
 
