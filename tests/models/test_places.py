@@ -1,5 +1,8 @@
 """Places by the paths of modules: inputs, elements of outputs, operations and functions of jax."""
 
+import gc
+import weakref
+
 import equinox
 import flax.linen as linen
 import haiku
@@ -215,3 +218,41 @@ def test_a_star_selects_neither_parts_nor_operations():
     doubled = {"*": lambda value, index: jax.tree.map(lambda v: v * 2, value)}
     _, found = hooks.capture(NnxNet(), "mix:in", edit=doubled)(X)
     np.testing.assert_allclose(found.activations["mix:in"], by_hand(X)["in"], rtol=1e-6)
+
+
+# ---- what jax and msjax keep of a capture that is over
+
+
+def tanh_of(w, x):
+    return jnp.tanh(hooks.site("hidden", x @ w))
+
+
+def size(out):
+    return (out**2).sum()
+
+
+class Patch:
+    value = 1.0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_an_edit_holds_goes_with_it(compiled):
+    patch = Patch()
+    gone = weakref.ref(patch)
+    run = hooks.capture(tanh_of, [], edit={"hidden": lambda value, index, patch=patch: value + patch.value})
+    (jax.jit(run) if compiled else run)(W, X[0])
+    del patch, run
+    gc.collect()
+    assert gone() is None
+
+
+def test_edits_with_traced_values_leave_no_tracer_behind():
+    with jax.checking_leaks():
+        hooks.attribute(tanh_of, W, X[0], at="hidden", metric=size, method="integrated gradients")
+        hooks.patch_sweep(tanh_of, hooks.Inputs(W, X[0]), hooks.Inputs(W, 2 * X[0]), ["hidden"], metric=size)
+
+
+def test_what_comes_before_a_place_without_jit():
+    with jax.disable_jit():
+        out, cache = hooks.run_with_cache(tanh_of, W, X[0], stop_after="hidden")
+    assert out is None and jnp.allclose(cache["hidden"], X[0] @ W)
