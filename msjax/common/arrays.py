@@ -12,7 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import DTypeLike, Type
 from msjax.common.run_state import LOCK
-from msjax.core.base.arrays import TracedValueError, known_value
+from msjax.core.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import STATE
 
@@ -132,8 +132,8 @@ def _is_leaf(value):
 def _from_nested(data):
     """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
     leaves = jax.tree.leaves(data, is_leaf=_is_leaf)
-    if any(isinstance(v, TensorBase) and known_value(v._value) is None for v in leaves):
-        # Only jax can put traced values together.
+    if any(is_tracer(v._value if isinstance(v, TensorBase) else v) for v in leaves):
+        # Only jax can put traced values together, known ones, too, along which it differentiates.
         array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf))
         return array, array.dtype
     plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf)

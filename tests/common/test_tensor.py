@@ -322,6 +322,20 @@ def test_list_operand_does_not_cut_the_gradient():
     assert (x + [1.0, 3.0]).tolist() == [2.0, 5.0]
     with pytest.raises(TypeError, match=r"ops\.stack"):
         ms.grad(lambda x: x + [x[0], 2.0])(x)
+    with pytest.raises(TypeError, match=r"ops\.stack"):
+        ms.grad(lambda x: [2.0, x[0]] ** x)(x)
+
+
+@pytest.mark.parametrize("compiled", [lambda fn: fn, jax.jit], ids=["eager", "jax.jit"])
+@pytest.mark.parametrize("function", [lambda x: x + [x[0], 2.0], lambda x: x + Tensor([x[0], 2.0])], ids=["operand", "Tensor"])
+def test_jax_differentiates_along_lists_of_tensors(function, compiled):
+    class Net(ms.nn.Cell):
+        def construct(self, x):
+            return function(x)
+
+    apply, params, buffers = ms.functionalize(Net())
+    gradient = compiled(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    assert gradient(jnp.array([1.0, 2.0])).tolist() == [2.0, 1.0]
 
 
 # ---- copies

@@ -118,7 +118,8 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
                 on_tape = True
             operand = operand._value
         elif isinstance(operand, (list, tuple)):
-            operand = _array_of_list(operand, op)
+            refuse_recorded(operand, op.name)
+            operand = as_array(operand)
         elif operand.__class__ is int and operand.bit_length() > 31:
             huge = True
         elif isinstance(operand, np.generic) and operand.dtype.kind in "biufc":
@@ -163,14 +164,14 @@ def _run(op, operands, values, static, traced, on_tape):
     return wrap(out)
 
 
-def _array_of_list(operand, op):
+def refuse_recorded(operand: Any, name: str) -> None:
+    """Raise a TypeError if a list, an operand of the operator with that name, holds a Tensor of the tape: its gradient would be cut."""
     for item in jax.tree.leaves(operand, is_leaf=is_tensor):
         if isinstance(item, Tensor) and item._node is not None and item._node.live():
             raise TypeError(
-                f"For '{op.name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "
+                f"For '{name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "
                 "cut; make one Tensor of it with ops.stack."
             )
-    return as_array(operand)
 
 
 def _record(op, operands, values, static, traced):

@@ -16,7 +16,7 @@ from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.core.base.arrays import CONCRETE
 from msjax.core.base.checks import check_kind
 from msjax.core.door import ACTIVITY
-from msjax.engine.autograd.op import apply
+from msjax.engine.autograd.op import apply, refuse_recorded
 from msjax.engine.autograd.op_errors import raise_op_error
 from msjax.engine.programs.compiler_options import is_nested
 from msjax.ops.dispatch.promotion import with_number
@@ -37,6 +37,7 @@ def _beside(tensor: Tensor, other: Any, function: Callable[..., Any], reflected:
         # Returning NotImplemented would let Python repeat the list by an integer Tensor.
         fits = function in _OF_LISTS or (reflected and function is arithmetic.pow)
         check_kind(other, fits, "be a Tensor or a number", "other", function.__name__)
+        refuse_recorded(other, function.__name__)
         numbers = Tensor(other)
         return numbers.astype(from_np(with_number(tensor.dtype.np, numbers.dtype.kind)))
     return NotImplemented
