@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.recent import Recent
 
@@ -27,7 +28,7 @@ def run_same_program(fn: Callable[..., Any], *given: Sequence[Any]) -> Any:
         given: its arguments, sequences of arrays.
     """
     arguments, arrays = list(map(list, given)), [value for values in given for value in values]
-    if any(map(is_tracer, arrays)) or staged() or jax.config.jax_disable_jit:
+    if any(map(is_tracer, arrays)) or staged() or jax_slots.settings()["jax_disable_jit"]:
         return fn(*arguments)
     lowered = jax.jit(fn, keep_unused=True).lower(*arguments)
     places = tuple([getattr(value, "sharding", None) for value in arrays])
