@@ -258,7 +258,7 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
         [-1.   0.5  1. ]
     """
     limited = clamp(x, clip_value_min, clip_value_max)
-    return limited.astype(x.dtype) if isinstance(x, Tensor) else limited
+    return limited.astype(x.dtype) if isinstance(x, Tensor) and limited.dtype is not x.dtype else limited
 
 
 arctan2 = atan2
