@@ -26,7 +26,7 @@ def hooked(hook):
 
 @pytest.fixture(autouse=True)
 def no_earlier_programs(monkeypatch):
-    """As in a process whose hooks have run no programs with hooks: after each call, the queue waits for those on all devices."""
+    """As in a process whose hooks have run no programs with hooks: once the queue is empty, those are waited for on all devices."""
     ms.hooks.barrier()
     monkeypatch.setattr(WORKER, "nested", False)
     monkeypatch.setattr(WORKER, "sharded", False)
@@ -46,7 +46,7 @@ def test_a_program_waits_while_the_queue_holds_too_much(small_queue, nested, mon
     # Whether another hook of this process has run a program with hooks makes no difference, but where the programs of hooks wait behind
     # those of other threads.
     if nested and jax.default_backend() != "cpu":
-        pytest.skip("the queue of a GPU has no bound while hooks run programs")
+        pytest.skip("the queue of a GPU has no bound while programs of hooks are waited for")
     monkeypatch.setattr(WORKER, "nested", nested)
     monkeypatch.setattr(WORKER, "sharded", False)
     log, most = [], []

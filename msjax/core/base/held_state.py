@@ -28,6 +28,7 @@ _DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 200, 1 << 16
 PARTS: dict[type, Callable[[Any], Collection[Any]]] = {}
 
 UNCHANGING = {str, bytes, type(None), type, type(len), type(lambda: None), bool, int, float, complex}
+_BY_THEMSELVES = UNCHANGING - {bool, int, float, complex}  # 1 equals True, and 0.0 -0.0
 
 
 def cell_contents(cell: types.CellType) -> Any:
@@ -88,7 +89,7 @@ def contents_of(treedef: Any) -> Hashable:
         if data is not None:
             # A tuple is hashable if all in it are, which lists and the like aren't.
             if type(data[1]) not in UNCHANGING and not (type(data[1]) is tuple and _is_hashable(data[1])):
-                found.append(_of(data[1], 0, ()))
+                found.append(_contents(data[1], ()))
             pending += each.children()
     return tuple(found)
 
@@ -114,42 +115,77 @@ def _attributes(value, depth):
     return _of({**by_class, **getattr(value, "__dict__", {})}, depth)
 
 
-def _of(value, depth, around=None):
-    """A key of a value; `around` are the containers around one in static data, all of which is looked into."""
-    kind = type(value) if type(value) in UNCHANGING else identity(type(value))  # another class may hold a model
-    if isinstance(value, _PLAIN):  # a class of the user's may have a text of its own
-        return kind, repr(value), None if type(value) in UNCHANGING else hash(value)
-    if isinstance(value, np.ndarray) and (around is not None or (value.nbytes <= _MOST_BYTES and not value.dtype.hasobject)):
-        return value.shape, str(value.dtype), value.tobytes()
-    parts = _parts(value, around is not None)
-    if parts is not None and (around is not None or (depth < _DEPTH and len(parts) <= _MOST_ITEMS)):
-        if around is not None:
-            if any(value is each for each in around):
-                return kind
-            around = (*around, value)
-        found = [_of(part, depth + 1, around) for part in parts]
-        return kind, frozenset(found) if isinstance(value, (set, frozenset)) else tuple(found)
-    if around is not None:
-        return kind, value if _is_hashable(value) else Same(value)
+def _of(value, depth):
+    """A key of what a modifier holds."""
+    if isinstance(value, _PLAIN):
+        return _plain(value)
+    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
+        return _array(value)
+    if depth < _DEPTH and isinstance(value, (list, tuple, set, frozenset, Mapping)):
+        items = _items(value) if isinstance(value, Mapping) else value
+        if len(items) <= _MOST_ITEMS:
+            return _container(_kind(value), value, [_of(item, depth + 1) for item in items])
     if isinstance(value, types.FunctionType) and depth < _DEPTH:
         return identity(value), identity(value.__code__)
     known = identity(value)
     # What can't be referred to weakly, such as a list that lies deeper, would be kept alive.
-    return (kind, id(value)) if isinstance(known, Same) else known
+    return (_kind(value), id(value)) if isinstance(known, Same) else known
 
 
-def _parts(value, objects):
-    """What a container holds, or, if `objects` are looked into, one that does nothing but hold something; None of anything else."""
-    if isinstance(value, (list, tuple, set, frozenset)):
+def _contents(value, around):
+    """A key of a value in static data, all of which is looked into; `around` are the containers around it."""
+    kind = type(value)
+    if kind in _BY_THEMSELVES:
         return value
-    if isinstance(value, Mapping):
-        return [part for item in value.items() for part in item]
-    if objects and type(value) in PARTS:
-        return PARTS[type(value)](value)
-    if objects and isinstance(value, types.SimpleNamespace):
-        return [part for item in vars(value).items() for part in item]
-    if objects and dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    if isinstance(value, _PLAIN):
+        return _plain(value)
+    parts = _parts_of(kind)
+    if parts is None:
+        return kind, value if _is_hashable(value) else Same(value)
+    if any(value is each for each in around):
+        return kind
+    around = (*around, value)
+    return _container(kind, value, [_contents(part, around) for part in parts(value)])
+
+
+def _kind(value):
+    return type(value) if type(value) in UNCHANGING else identity(type(value))  # another class may hold a model
+
+
+def _plain(value):
+    # A class of the user's may have a text of its own.
+    return _kind(value), repr(value), None if type(value) in UNCHANGING else hash(value)
+
+
+def _array(value):
+    return value.shape, str(value.dtype), value.tobytes()
+
+
+def _container(kind, value, keys):
+    return kind, frozenset(keys) if isinstance(value, (set, frozenset)) else tuple(keys)
+
+
+def _items(value):
+    """What a mapping holds."""
+    return [part for item in value.items() for part in item]
+
+
+@functools.cache
+def _parts_of(kind):
+    """What gives the parts of a value of this type, a container or an object that does nothing but hold something; None of any other."""
+    if kind in PARTS:
+        return PARTS[kind]
+    if issubclass(kind, (list, tuple, set, frozenset)):
+        return lambda value: value
+    if issubclass(kind, Mapping):
+        return _items
+    if issubclass(kind, np.ndarray):
+        return _array
+    if issubclass(kind, types.SimpleNamespace):
+        return lambda value: _items(vars(value))
+    if dataclasses.is_dataclass(kind):
+        names = [field.name for field in dataclasses.fields(kind)]
+        return lambda value: [getattr(value, name, None) for name in names]
     return None
 
 
