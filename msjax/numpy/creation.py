@@ -15,7 +15,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import ArrayLike, DTypeLike, Shape
 from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.cache import make_array
-from msjax.numpy.lifting import as_type, floating_in, lifted, number, tensor
+from msjax.numpy.lifting import as_type, lifted, number, single, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
@@ -125,8 +125,10 @@ def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: Shap
 
 def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
     """One value in another array's shape, or that given; a number in the array's type, unless `dtype` says another one."""
-    a, number = tensor(a), isinstance(fill_value, (bool, int, float))
-    return full(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None and number else dtype)
+    a = tensor(a)
+    if dtype is None and isinstance(fill_value, (bool, int, float)):
+        dtype = a.dtype
+    return full(a.shape if shape is None else shape, fill_value, dtype)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = mstype.float32) -> Tensor:
@@ -161,9 +163,6 @@ def arange(start: float, stop: float | None = None, step: float | None = None, d
     return ops.arange(*values, dtype=_type(dtype, default))
 
 
-_single = floating_in(mstype.float32)
-
-
 @operator(2, name="linspace")
 def _linspace(start, stop, num, endpoint, axis):
     return jnp.linspace(start, stop, num, endpoint, axis=axis)
@@ -188,7 +187,7 @@ def linspace(
         dtype (ms.dtype, optional): Float32 by default.
         axis (int): the position of the new axis, for arrays. Default: 0.
     """
-    start, stop = _single(start), _single(stop)
+    start, stop = single(start), single(stop)
     out = as_type(_linspace(start, stop, num, endpoint, axis), _type(dtype))
     return (out, (stop - start) / max(num - 1 if endpoint else num, 1)) if retstep else out
 
@@ -211,7 +210,7 @@ def geomspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> Tensor:
     """`num` numbers in geometric progression."""
-    start, stop = _single(start), _single(stop)
+    start, stop = single(start), single(stop)
     ratio = stop / start
     first = ops.expand_dims(start + ops.zeros_like(ratio), axis)
     powers = linspace(ops.zeros_like(ratio), ops.ones_like(ratio), num, endpoint, axis=axis)
@@ -257,12 +256,14 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Tensor, ...]:
     """(rows, columns) of the lower triangle of a matrix."""
-    return tril_indices(tensor(arr).shape[-2], k, tensor(arr).shape[-1])
+    rows, columns = tensor(arr).shape[-2:]
+    return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Tensor, ...]:
     """(rows, columns) of the upper triangle of a matrix."""
-    return triu_indices(tensor(arr).shape[-2], k, tensor(arr).shape[-1])
+    rows, columns = tensor(arr).shape[-2:]
+    return triu_indices(rows, k, columns)
 
 
 @lifted(int_grad=True)

@@ -15,7 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray, Number
-from msjax.numpy.lifting import SHORT, as_type, floating, floating_in, lifted, of_numbers, promoted, tensor
+from msjax.numpy.lifting import SHORT, as_type, floating, lifted, of_numbers, promoted, short, single, tensor, wide
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.math_func.tables import renamed
@@ -100,9 +100,6 @@ def _circular(x):
     return as_type(x, mstype.float16) if x.dtype in _BYTES else floating(x)
 
 
-_single, _short = floating_in(mstype.float32), floating_in(*SHORT)
-
-
 def _unary(name: str, function: Callable[[Tensor], Tensor], convert: Callable[[ArrayLike], Tensor], doc: str) -> _Unary:
     def call(x: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
         return as_type(function(convert(x)), dtype)
@@ -117,7 +114,7 @@ def _unary(name: str, function: Callable[[Tensor], Tensor], convert: Callable[[A
 def _neither_short(x1, x2):
     """Two Float32, if neither is a Float16 or Float32 (two Float64, too); else of their common type."""
     x1, x2 = tensor(x1), tensor(x2)
-    return promoted(x1, x2, tensor if x1.dtype in SHORT or x2.dtype in SHORT else _single)
+    return promoted(x1, x2, tensor if x1.dtype in SHORT or x2.dtype in SHORT else single)
 
 
 def _of_the_first(x1, x2):
@@ -154,8 +151,8 @@ arcsinh: _Unary = _unary("arcsinh", ops.asinh, _circular, "The inverse of the hy
 arctan: _Unary = _unary("arctan", ops.atan, _circular, "The inverse of the tangent.")
 arctanh: _Unary = _unary("arctanh", ops.atanh, _circular, "The inverse of the hyperbolic tangent.")
 bitwise_not: _Unary = _unary("bitwise_not", ops.invert, tensor, "The bits of integers inverted.")
-cbrt: _Unary = _unary("cbrt", _jnp1("cbrt", jnp.cbrt), floating_in(mstype.float32, mstype.float64), "The cube root.")
-ceil: _Unary = _unary("ceil", ops.ceil, _single, "The next integer that is not smaller.")
+cbrt: _Unary = _unary("cbrt", _jnp1("cbrt", jnp.cbrt), wide, "The cube root.")
+ceil: _Unary = _unary("ceil", ops.ceil, single, "The next integer that is not smaller.")
 cos: _Unary = _unary("cos", ops.cos, _circular, "The cosine.")
 cosh: _Unary = _unary("cosh", ops.cosh, _circular, "The hyperbolic cosine.")
 deg2rad: _Unary = _unary("deg2rad", ops.deg2rad, floating, "Degrees in radians.")
@@ -209,7 +206,7 @@ sqrt: _Unary = _unary("sqrt", ops.sqrt, floating, "The square root.")
 square: _Unary = _unary("square", ops.square, tensor, "x * x.")
 tan: _Unary = _unary("tan", ops.tan, _circular, "The tangent.")
 tanh: _Unary = _unary("tanh", ops.tanh, _circular, "The hyperbolic tangent.")
-trunc: _Unary = _unary("trunc", ops.trunc, _short, "The integer part.")
+trunc: _Unary = _unary("trunc", ops.trunc, short, "The integer part.")
 
 add: _Binary = _binary("add", ops.add, "x1 + x2.")
 arctan2: _Binary = _binary(
@@ -222,7 +219,7 @@ copysign: _Binary = _binary("copysign", _jnp2("copysign", _copysign), "x1 with t
 divide: _Binary = _binary("divide", ops.true_divide, "x1 / x2.", _neither_short)
 equal: _Binary = _binary("equal", ops.equal, "x1 == x2.")
 float_power: _Binary = _binary(
-    "float_power", ops.pow, "x1 to the power of x2, as a Float32.", functools.partial(promoted, convert=_single)
+    "float_power", ops.pow, "x1 to the power of x2, as a Float32.", functools.partial(promoted, convert=single)
 )
 floor_divide: _Binary = _binary("floor_divide", ops.floor_divide, "x1 / x2, rounded towards minus infinity.")
 fmod: _Binary = _binary("fmod", _jnp2("fmod", jnp.fmod), "The remainder of division, with the sign of x1.")
@@ -256,7 +253,7 @@ subtract: _Binary = _binary("subtract", ops.sub, "x1 - x2.")
 true_divide: _Binary = _binary("true_divide", ops.true_divide, "x1 / x2.", _neither_short)
 
 
-@lifted(convert=_short)
+@lifted(convert=short)
 def fix(x: ArrayLike) -> JaxArray:
     """The integer part."""
     return jnp.trunc(x)
@@ -309,7 +306,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = Non
     return jnp.interp(x, xp, fp, left, right)
 
 
-@lifted(numbers=("discont",), convert=floating_in(mstype.float32, mstype.float64))
+@lifted(numbers=("discont",), convert=wide)
 def unwrap(p: ArrayLike, discont: float = 3.141592653589793, axis: int = -1) -> JaxArray:
     """Angles without jumps of more than `discont`, by multiples of two pi."""
     return jnp.unwrap(p, discont, axis)

@@ -48,8 +48,8 @@ def promoted(x1: ArrayLike, x2: ArrayLike, convert: Callable[[ArrayLike], Tensor
     return cast(x1, dtype), cast(x2, dtype)
 
 
-# The floats of most of MindSpore's functions of numpy: Float64, too, becomes a Float32 there.
-SHORT = (mstype.float16, mstype.float32)
+# The floats of most of MindSpore's functions of numpy, where Float64, too, becomes a Float32, and those of others.
+SHORT, WIDE = (mstype.float16, mstype.float32), (mstype.float32, mstype.float64)
 
 
 def floating(value: ArrayLike, kept: tuple[mstype.Type, ...] | None = None) -> Tensor:
@@ -59,9 +59,19 @@ def floating(value: ArrayLike, kept: tuple[mstype.Type, ...] | None = None) -> T
     return value if stays else cast(value, mstype.float32)
 
 
-def floating_in(*kept: mstype.Type) -> Callable[[ArrayLike], Tensor]:
-    """`floating` with the types that stay."""
-    return functools.partial(floating, kept=kept)
+def single(value: ArrayLike) -> Tensor:
+    """The Tensor in Float32, or in complex numbers."""
+    return floating(value, (mstype.float32,))
+
+
+def short(value: ArrayLike) -> Tensor:
+    """The same, but a Float16 stays."""
+    return floating(value, SHORT)
+
+
+def wide(value: ArrayLike) -> Tensor:
+    """The same as `single`, but a Float64 stays."""
+    return floating(value, WIDE)
 
 
 def as_type(value: ArrayLike, dtype: DTypeLike | None) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.common import dtype as mstype
 from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import JaxArray
-from msjax.numpy.lifting import convolved, floating, floating_in, lifted, vectors
+from msjax.numpy.lifting import convolved, floating, lifted, vectors, wide
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
@@ -31,7 +30,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
     return convolved(a1, a2)
 
 
-@lifted(2, convert=floating_in(mstype.float32, mstype.float64))
+@lifted(2, convert=wide)
 def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
     """The values of a polynomial.
 

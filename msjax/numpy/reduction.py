@@ -15,7 +15,7 @@ from msjax.common.typing import ArrayLike, DTypeLike
 from msjax.core.base.checks import check_axis_of, check_index_fits, check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
-from msjax.numpy.lifting import as_type, floating, floating_in, lifted, tensor
+from msjax.numpy.lifting import as_type, floating, lifted, single, tensor, wide
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 
@@ -25,8 +25,6 @@ __all__ = [
     "sometrue", "std", "sum", "trapz", "var",
 ]  # fmt: skip
 
-
-_WIDE = (mstype.float32, mstype.float64)
 
 # ---- extremes
 
@@ -202,7 +200,7 @@ def _without_nan(name: str, doc: str) -> _WithoutNaN:
     kernel = operator(1, name=name)(lambda a, axis, keepdims: function(a, axis, keepdims=keepdims))
 
     def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
-        a = floating(a, _WIDE) if name == "nanmean" else tensor(a)
+        a = wide(a) if name == "nanmean" else tensor(a)
         return as_type(kernel(a, axis, keepdims), a.dtype if dtype is None else dtype)
 
     call.__name__ = call.__qualname__ = name
@@ -220,14 +218,14 @@ def nanstd(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation over axes, NaN left out."""
-    return as_type(_moment("nanstd")(floating(a, _WIDE), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
+    return as_type(_moment("nanstd")(wide(a), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
 
 
 def nanvar(
     a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The variance over axes, NaN left out."""
-    return as_type(_moment("nanvar")(floating(a, _WIDE), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
+    return as_type(_moment("nanvar")(wide(a), axis, ddof, keepdims), mstype.float32 if dtype is None else dtype)
 
 
 # ---- along an axis
@@ -314,7 +312,7 @@ def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_orde
     """
     check_value(edge_order, edge_order == 1, "be 1", "edge_order", "gradient")
     spacing = [v.item() if isinstance(v, Tensor) else v for v in varargs]
-    out = apply(_GRADIENT, [floating(f, _WIDE), *spacing], (freeze(axis),))
+    out = apply(_GRADIENT, [wide(f), *spacing], (freeze(axis),))
     return list(out) if isinstance(out, tuple) else out
 
 
@@ -340,9 +338,6 @@ def sometrue(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> 
 
 
 # ---- norms and covariances
-
-
-_single = floating_in(mstype.float32)
 
 
 @lifted()
@@ -377,9 +372,9 @@ def cov(
     dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The covariance matrix of variables, one a row (or column, without `rowvar`)."""
-    y, aweights = (None if v is None else _single(v) for v in (y, aweights))
+    y, aweights = (None if v is None else single(v) for v in (y, aweights))
     fweights = None if fweights is None else tensor(fweights)
-    return as_type(_cov(_single(m), y, fweights, aweights, rowvar, bias, ddof), dtype)
+    return as_type(_cov(single(m), y, fweights, aweights, rowvar, bias, ddof), dtype)
 
 
 @operator(2)
@@ -389,4 +384,4 @@ def _corrcoef(x, y, rowvar):
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Tensor:
     """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
-    return as_type(_corrcoef(_single(x), None if y is None else _single(y), rowvar), dtype)
+    return as_type(_corrcoef(single(x), None if y is None else single(y), rowvar), dtype)

@@ -66,7 +66,9 @@ def block_diag(*arrs: Tensor) -> Tensor:
         [[1. 0. 0.]
          [0. 2. 3.]]
     """
-    return _block_diag(*(_tensor(a, "block_diag", "arrs") for a in arrs)) if arrs else Tensor(np.zeros((1, 0), np.float32))
+    for a in arrs:
+        check_kind(a, isinstance(a, Tensor), "be Tensor", "the type of 'arrs'", "block_diag")
+    return _block_diag(*arrs) if arrs else Tensor(np.zeros((1, 0), np.float32))
 
 
 def inv(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
@@ -208,7 +210,7 @@ def solve_triangular(
     check_one_of(trans, tuple(_TRANS), "trans", who)
     lower, unit_diagonal = check_bool(lower, "lower", who), check_bool(unit_diagonal, "unit_diagonal", who)
     a, b = (m.astype(mstype.float32) if isinstance(m, Tensor) and m.dtype in _SHORT else m for m in (a, b))
-    a, b = _square(a, who, batched=True), _tensor(b, who, "b")
+    a, b = _square(a, who, batched=True, half=True), _tensor(b, who, "b", half=True)
     check_kind(b.dtype, a.dtype == b.dtype, f"be that of 'a', {a.dtype}", "the dtype of 'b'", who)
     fits = b.shape in (a.shape[:-1], (*a.shape[:-1], *b.shape[-1:]))
     check_value(b.shape, fits, f"be {a.shape[:-1]} or {a.shape[:-1]} with another axis", "the shape of 'b'", who)
@@ -240,19 +242,18 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, driver: str | None =
     return solution, residuals, rank, singular
 
 
-def _tensor(a, name, what, axes=None):
-    """The Tensor; integers as float64, as numpy's functions take them."""
+def _tensor(a, name, what, axes=None, half=False):
+    """The Tensor; integers as float64, as numpy's functions take them. Floats of 16 bits are refused, unless `half`."""
     check_kind(a, isinstance(a, Tensor), "be Tensor", f"the type of '{what}'", name)
     if axes is not None and a.ndim != axes:
         raise ValueError(f"For '{name}', the dimension of '{what}' should be {axes}, but got {a.ndim}.")
-    if name in ("block_diag", "solve_triangular") and (a.is_floating_point() or name == "block_diag"):
-        return a
-    check_kind(a.dtype, a.dtype not in (mstype.float16, mstype.bfloat16), "have 32 or 64 bits", f"the dtype of '{what}'", name)
+    fits = half or a.dtype not in (mstype.float16, mstype.bfloat16)
+    check_kind(a.dtype, fits, "have 32 or 64 bits", f"the dtype of '{what}'", name)
     return a if a.is_floating_point() or a.is_complex() else a.astype(mstype.float64)
 
 
-def _square(a, name, batched=False):
-    a = _tensor(a, name, "a", max(a.ndim, 2) if batched and isinstance(a, Tensor) else 2)
+def _square(a, name, batched=False, half=False):
+    a = _tensor(a, name, "a", max(a.ndim, 2) if batched and isinstance(a, Tensor) else 2, half)
     if a.shape[-2] != a.shape[-1]:
         raise ValueError(f"For '{name}', the matrix 'a' should be a square matrix like (N, N), but got {a.shape}.")
     return a
