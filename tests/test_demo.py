@@ -120,11 +120,14 @@ def test_pictures_that_cannot_be_written(path, reason, tmp_path):
         run_demo(epochs=1, picture_path=tmp_path / path)
 
 
-def test_without_matplotlib(monkeypatch, tmp_path):
+def test_without_matplotlib(monkeypatch, tmp_path, console):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     with pytest.raises(DemoError, match=r"matplotlib is not installed; pip install 'msjax\[viz\]' brings it"):
         run_demo(epochs=1, picture_path=tmp_path / "a.png")
+    monkeypatch.chdir(tmp_path)
+    run_demo(epochs=1, console=console)
+    assert "pip install 'msjax[viz]' brings it." in console.file.getvalue().replace("\n", " ")
 
 
 def test_values_out_of_range():

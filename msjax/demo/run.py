@@ -70,8 +70,8 @@ def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, c
         if drawing is not None:
             _draw(console, net, test, drawing)
         else:
-            console.print(f"No picture: {why_not}.")
-        console.print(page, soft_wrap=True)
+            console.print(f"No picture: {why_not}.", markup=False)  # with markup, "[viz]" is a style
+        console.print(page, soft_wrap=True, markup=False)
         seconds = time.perf_counter() - started
         console.print(f"Test accuracy: {accuracy:.4f} on {len(test[1])} images, after {epochs} epochs and {seconds:.0f} s")
     return accuracy
@@ -155,6 +155,6 @@ def _draw(console, net, test, path):
     try:
         picture.draw(path, activations, gradients, digit, probability)
     except OSError as error:
-        console.print(f"No picture: {error}.")
+        console.print(f"No picture: {error}.", markup=False)
         return
-    console.print(f"Activations and gradients of each layer, caught by hooks: {path}", soft_wrap=True)
+    console.print(f"Activations and gradients of each layer, caught by hooks: {path}", soft_wrap=True, markup=False)
