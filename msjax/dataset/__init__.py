@@ -1,7 +1,7 @@
 """Data pipelines: sources of rows, operations on them, samplers, and transforms of images and text.
 
 Nothing here needs more than numpy, except for what decodes, resizes or recolours images, which needs Pillow
-(``pip install msjax[data]``).
+(``pip install 'msjax[data]'``).
 """
 
 from typing import TYPE_CHECKING

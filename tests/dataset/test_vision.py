@@ -216,7 +216,7 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "(4, 3, 2, 2)" and "pip install msjax[data]" in done.stdout
+    assert done.stdout.splitlines()[0] == "(4, 3, 2, 2)" and "pip install 'msjax[data]'" in done.stdout
 
 
 def test_colours_of_arrays_are_rounded_and_floats_stay_floats():

@@ -1,4 +1,4 @@
-"""Pieces of words, by the package sentencepiece (``pip install msjax[text]``)."""
+"""Pieces of words, by the package sentencepiece (``pip install 'msjax[text]'``)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _sentencepiece() -> Any:
     try:
         import sentencepiece  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise ImportError("Pieces of words need the package sentencepiece: pip install msjax[text]") from error
+        raise ImportError("Pieces of words need the package sentencepiece: pip install 'msjax[text]'") from error
     return sentencepiece
 
 

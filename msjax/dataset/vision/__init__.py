@@ -1,6 +1,6 @@
 """Transforms of images: for `map`, or called on arrays and Pillow images.
 
-What decodes images or changes their colours and angles needs Pillow (``pip install msjax[data]``); the rest only numpy.
+What decodes images or changes their colours and angles needs Pillow (``pip install 'msjax[data]'``); the rest only numpy.
 """
 
 from typing import TYPE_CHECKING

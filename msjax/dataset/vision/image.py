@@ -102,7 +102,7 @@ def pillow() -> Any:
         from PIL import Image
     except ImportError as error:
         raise ImportError(
-            "Decoding, and changing the colours and angles of images, needs Pillow: pip install msjax[data]"
+            "Decoding, and changing the colours and angles of images, needs Pillow: pip install 'msjax[data]'"
         ) from error
     return Image
 
