@@ -125,6 +125,9 @@ class Model:
     ) -> None:  # fmt: skip
         """Train the network, and evaluate it after epochs.
 
+        Callbacks get the run's parameters while it evaluates, too: `mode` is "eval", and from `on_eval_end` on, `eval_results` has the metrics
+        and `eval_loss`, the mean of the batches' losses (in MindSpore 2.10 the last batch's).
+
         Args:
             epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch: as in `train`.
             valid_dataset (optional): the data to evaluate on.
@@ -165,7 +168,9 @@ class Model:
                 callbacks("on_train_epoch_begin", context)
                 self._epoch(source, params, callbacks, context)
                 if valid_dataset is not None and valid_due(number):  # pyright: ignore[reportOptionalCall]
-                    self._evaluate_between(valid_dataset, callbacks, params)
+                    of_training = {name: params.get(name) for name in ("mode", "cur_step_num", "batch_num", "net_outputs")}
+                    self._evaluate(valid_dataset, callbacks, params)
+                    params.update(of_training)
                 callbacks("on_train_epoch_end", context)
                 if context.get_stop_requested():
                     break
@@ -190,11 +195,6 @@ class Model:
                 "give a list, or an object whose __iter__ starts anew."
             )
         params.batch_num = params.cur_step_in_epoch if params.batch_num is None else params.batch_num
-
-    def _evaluate_between(self, dataset, callbacks, params):
-        metrics, loss = self._evaluate(dataset, callbacks)
-        params.metrics = metrics
-        params.eval_results = {**metrics, **({} if loss is None else {"eval_loss": loss})}
 
     # ---- evaluation
 
@@ -221,15 +221,17 @@ class Model:
             ValueError: the Model was made without metrics, or the data is empty.
         """
         self._check_metrics("Model.eval")
-        return self._evaluate(valid_dataset, CallbackList(callbacks))[0]
+        callbacks = CallbackList(callbacks)
+        params = Parameters(network=self._network, list_callback=callbacks.callbacks, dataset_sink_mode=False)
+        return self._evaluate(valid_dataset, callbacks, params)
 
-    def _evaluate(self, dataset, callbacks):
+    def _evaluate(self, dataset, callbacks, params):
+        """The metrics. What callbacks read of the run is written into `params`, which may be those of a training run."""
         for metric in self._metrics.values():
             metric.clear()
-        params = Parameters(
-            mode="eval", eval_network=self._eval_network, network=self._network, valid_dataset=dataset, cur_step_num=0,
-            batch_num=_batches(dataset), list_callback=callbacks.callbacks, dataset_sink_mode=False, cur_epoch_num=1,
-        )  # fmt: skip
+        params.update(
+            mode="eval", eval_network=self._eval_network, valid_dataset=dataset, cur_step_num=0, batch_num=_batches(dataset)
+        )
         context = RunContext(params)
         self._eval_network.set_train(False)  # pyright: ignore[reportOptionalMemberAccess]
         losses = []
@@ -249,9 +251,10 @@ class Model:
         callbacks("on_eval_epoch_end", context)
         if not params.cur_step_num:
             raise ValueError("For 'Model.eval', there is no data. An iterator, such as a generator, can be used once.")
-        params.metrics = {name: metric.eval() for name, metric in self._metrics.items()}
+        params.metrics = metrics = {name: metric.eval() for name, metric in self._metrics.items()}
+        params.eval_results = {**metrics, "eval_loss": float(np.mean(losses))} if losses else {**metrics}
         callbacks("on_eval_end", context)
-        return params.metrics, float(np.mean(losses)) if losses else None
+        return metrics
 
     def _count(self, outputs):
         """Update the metrics with the outputs of the evaluation network."""

@@ -105,6 +105,30 @@ def test_early_stopping(capsys):
         model.fit(1, batches(), batches(), callbacks=[train.EarlyStopping("foo")])
 
 
+def test_callbacks_get_the_run_s_parameters_while_fit_evaluates():
+    seen = []
+
+    class Look(train.Callback):
+        def note(self, run_context):
+            params = run_context.original_args()
+            seen.append((params.mode, params.cur_epoch_num, params.epoch_num, params.cur_step_num, params.batch_num))
+
+        on_train_epoch_end = on_eval_begin = note
+
+        def on_eval_end(self, run_context):
+            params = run_context.original_args()
+            assert params.optimizer is model.train_network.optimizer and params.eval_results.keys() == {"loss", "mae", "eval_loss"}
+            self.note(run_context)
+
+    model = make()
+    model.fit(3, batches(), batches(), valid_frequency=2, callbacks=Look())
+    steps = seen[0][3]
+    assert seen == [
+        ("train", 1, 3, steps, steps), ("eval", 2, 3, 0, steps), ("eval", 2, 3, steps, steps),
+        ("train", 2, 3, 2 * steps, steps), ("train", 3, 3, 3 * steps, steps),
+    ]  # fmt: skip
+
+
 class Rising(nn.Metric):
     """1 at the first look, 2 at the second, and so on."""
 
