@@ -59,6 +59,7 @@ def test_history():
     make().fit(3, batches(), batches(), callbacks=history)
     assert history.epoch == {"epoch": [1, 2, 3]}
     assert sorted(history.history) == ["loss", "mae", "net_output"] and len(history.history["mae"]) == 3
+    assert [type(value) for value in history.history["net_output"]] == [np.float32] * 3
 
 
 def test_checkpoints(tmp_path):

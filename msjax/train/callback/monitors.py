@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_int
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
@@ -92,7 +93,7 @@ class TimeMonitor(Callback):
 
 
 class History(Callback):
-    """Keeps what each epoch returned: `epoch` has the numbers of epochs, `history` the outputs and, with `Model.fit`, metrics."""
+    """Keeps what each epoch returned: `epoch` has the numbers of epochs, `history` the means of the outputs and, with `Model.fit`, metrics."""
 
     def __init__(self):
         super().__init__()
@@ -108,6 +109,9 @@ class History(Callback):
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         self.epoch.setdefault("epoch", []).append(params.get("cur_epoch_num", 1))
-        outputs = {"net_output": params.get("net_outputs"), **(params.get("metrics") or {})}
-        for name, value in outputs.items():
+        output = params.get("net_outputs")
+        if isinstance(output, (tuple, list)) and output and isinstance(output[0], Tensor):
+            output = output[0]
+        output = np.mean(output.asnumpy()) if isinstance(output, Tensor) else output
+        for name, value in {"net_output": output, **(params.get("metrics") or {})}.items():
             self.history.setdefault(name, []).append(value)
