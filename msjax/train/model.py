@@ -221,9 +221,9 @@ class Model:
             ValueError: the Model was made without metrics, or the data is empty.
         """
         self._check_metrics("Model.eval")
-        callbacks = CallbackList(callbacks)
-        params = Parameters(network=self._network, list_callback=callbacks.callbacks, dataset_sink_mode=False)
-        return self._evaluate(valid_dataset, callbacks, params)
+        called = CallbackList(callbacks)
+        params = Parameters(network=self._network, list_callback=called.callbacks, dataset_sink_mode=False)
+        return self._evaluate(valid_dataset, called, params)
 
     def _evaluate(self, dataset, callbacks, params):
         """The metrics. What callbacks read of the run is written into `params`, which may be those of a training run."""
