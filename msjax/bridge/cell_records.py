@@ -13,7 +13,7 @@ from msjax.common.dtype import from_np
 from msjax.common.tensor import Tensor, tensors_in
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import TracedValueError
-from msjax.core.models.capture import capture, sum_of_floats
+from msjax.core.models.capture import NothingToDifferentiateError, capture, sum_of_floats
 from msjax.core.models.inputs import Call
 from msjax.core.tools.model_tools import as_arrays, as_values
 from msjax.core.tools.modules import shapes_of_calls
@@ -53,6 +53,8 @@ def _run(found, net, call, gradients, loss, mode):
             SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
             if gradients:
                 floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
+                if not (floats or weights):
+                    raise NothingToDifferentiateError("For 'record', no input or Parameter has a gradient: give gradients=False.")
                 total = loss or (lambda out: out)
                 run = net if loss is None and not kwargs else lambda *inputs: total(net(*inputs, **kwargs))
                 _, grads = value_and_grad(run, floats or None, list(weights.values()) or None)(*inputs)

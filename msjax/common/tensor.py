@@ -168,6 +168,10 @@ class Tensor(TensorMethods):
         """True if the data type has negative numbers."""
         return self.dtype.kind in "ifc"
 
+    def is_pinned(self) -> bool:
+        """False: jax has no pinned memory of its own for host arrays."""
+        return False
+
     def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
         """The Tensor itself: its numbers are there from the start. The arguments are without effect."""
         return self
@@ -251,6 +255,13 @@ class Tensor(TensorMethods):
     def __array__(self, dtype: np.typing.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(concrete(self, "numpy"))
         return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._escaping().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        array: Any = self._escaping()
+        return array.__dlpack_device__()
 
     def __jax_array__(self) -> JaxArray:
         return self._escaping()

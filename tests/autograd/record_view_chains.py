@@ -74,7 +74,7 @@ def record(number):
             except RuntimeError:
                 return None  # PyTorch's own backward pass writes to an expanded gradient
         grads = [[0.0] * size if w.grad is None else numbers(w.grad), [0.0] * 8 if v.grad is None else numbers(v.grad)]
-    shared = [list(x.stride()) for x in tensors]
+    shared = [x.stride() for x in tensors]
     return {"number": number, "steps": steps, "values": [numbers(x) for x in tensors], "strides": shared, "grads": grads}
 
 

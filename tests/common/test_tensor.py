@@ -93,6 +93,13 @@ def test_init():
     assert Tensor(shape=(2,), dtype=ms.float32, init="ones").init_data().asnumpy().tolist() == [1.0, 1.0]
 
 
+def test_dlpack_hands_over_the_memory_but_no_recorded_gradient():
+    x = Tensor([1.0, 2.0])
+    assert np.from_dlpack(x).tolist() == jax.dlpack.from_dlpack(x).tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="whose gradient is being recorded"):
+        ms.grad(lambda x: Tensor(np.from_dlpack(x * 2)).sum())(x)
+
+
 def test_tensor_function_and_from_numpy():
     assert ms.tensor([1, 2], ms.float16).dtype is ms.float16
     assert ms.tensor(2.5).dtype is ms.float32
@@ -136,8 +143,8 @@ def test_shape_attributes():
     assert tensor.dim() == tensor.ndimension() == 3
     assert tensor.numel() == tensor.nelement() == 24
     assert tensor.strides == (24, 8, 2)
-    assert tensor.stride() == (12, 4, 1)
-    assert tensor.stride(-1) == 1
+    assert tensor.stride() == [12, 4, 1]
+    assert tensor.stride(-1) == 1 and not tensor.is_pinned()
     assert tensor.is_contiguous() and tensor.contiguous() is tensor
     assert Tensor(1.0).shape == () and Tensor(1.0).strides == ()
 

@@ -168,3 +168,14 @@ def test_a_barrier_within_a_hook_is_no_deadlock_and_a_hook_may_run_programs_with
     ms.hooks.barrier()
     assert len(log) == 3
     np.testing.assert_array_equal(inner_log, [[10, 10]] * 3)
+
+
+def test_hooks_are_waited_for_where_jit_is_disabled():
+    log = []
+    f = hooked(log.append)
+    f(jnp.ones(2))
+    ms.hooks.barrier()
+    with jax.disable_jit():
+        f(jnp.ones(2) * 2)
+        ms.hooks.barrier()
+    np.testing.assert_array_equal(log, [[1, 1], [2, 2]])

@@ -474,3 +474,5 @@ def test_edits_and_statistics_that_are_not_hashable():
     np.testing.assert_array_equal(found.activations["a"], X * 4)
     np.testing.assert_array_equal(found.activations["b"], X * 8)
     np.testing.assert_array_equal(found.gradients["a"], [4, 4, 4])
+    assert list(found.keys()) == ["a", "b"] and dict(found) == dict(found.items()) == found.activations
+    assert [float(a[0]) for a in found.values()] == [4 * float(X[0]), 8 * float(X[0])]

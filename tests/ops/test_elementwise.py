@@ -103,6 +103,17 @@ def test_steps_have_no_slope(name, numpy):
     assert not ms.grad(getattr(ops, name))(ms.Tensor(X)).asnumpy().any()
 
 
+@pytest.mark.parametrize(
+    "divide", [ops.floor_divide, ops.truncate_div, ops.tensor_div, lambda x, y: ops.div(x, y, rounding_mode="trunc")]
+)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32])
+def test_quotients_of_integers_by_0_are_the_farthest_numbers_of_the_type(divide, dtype):
+    least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    given, expected = ([7, 0, 9], [greatest, 0, 4]) if least == 0 else ([7, 0, -7, 9], [greatest, 0, least, 4])
+    quotients = divide(ms.Tensor(np.array(given, dtype)), ms.Tensor(np.array([0] * (len(given) - 1) + [2], dtype)))
+    assert quotients.asnumpy().dtype == dtype and quotients.asnumpy().tolist() == expected
+
+
 VALUES = [
     Case("floor_divide", ops.floor_divide, (X, Y), np.floor_divide),
     Case("div_floor", lambda x, y: ops.div(x, y, rounding_mode="floor"), (X, Y), np.floor_divide),

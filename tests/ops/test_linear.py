@@ -25,6 +25,7 @@ CASES = [
     Case("inner", ops.inner, (X, Y), np.inner),
     Case("outer", ops.outer, (V, W), np.outer),
     Case("kron", ops.kron, (X, V), lambda x, y: np.kron(x, y)),
+    Case("kron_of_bools", ops.kron, (V > 0, W > 0), lambda x, y: np.kron(x, y)),
     Case("cross", ops.cross, (X, Y), lambda x, y: np.cross(x, y)),
     Case("vecdot", ops.vecdot, (X, Y), lambda x, y: (x * y).sum(-1)),
     Case("tensor_dot", lambda x, y: ops.tensor_dot(x, y, ((0, 1), (0, 1))), (X, Y), np.vdot),

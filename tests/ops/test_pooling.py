@@ -131,6 +131,11 @@ def test_gradient(case):
     check_gradient(case)
 
 
+def test_lp_pool_of_integers_is_float32():
+    pooled = ops.lp_pool1d(ms.Tensor(np.array([[3, 4, 0, 5]], np.int32)), 2, 2)
+    assert pooled.dtype == ms.float32 and pooled.asnumpy().tolist() == [[5.0, 5.0]]
+
+
 def test_adaptive_windows():
     x = np.arange(7.0, dtype=np.float32)[None, None, None]
     mean = ops.adaptive_avg_pool2d(ms.Tensor(x), (1, 3)).asnumpy().ravel()

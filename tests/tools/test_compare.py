@@ -357,3 +357,23 @@ def test_models_with_keywords(net, mode, tmp_path):
     assert (gradient if net is Scaled else gradient.T).tolist() == [[2, 0], [2, 0]]
     assert compare(tmp_path / "run.safetensors", model) and compare(model, model, hooks.Inputs(x, scale=scale))
     assert not compare(found, model, x, scale=scale + 1)
+
+
+class Times(nn.Cell):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def construct(self, x):
+        return x * self.factor
+
+
+@pytest.mark.parametrize("dtype, factor", [("int32", 3), ("complex64", 2 + 1e-3j)])
+@pytest.mark.parametrize("make", [Times, lambda factor: lambda x: hooks.site("scaled", x * factor)], ids=["cell", "function"])
+def test_results_without_a_gradient_are_compared(make, dtype, factor):
+    x = np.array([1, 2]).astype(dtype)
+    x = ms.Tensor(x) if make is Times else jnp.asarray(x)
+    with pytest.raises(ValueError, match=r"gradients=False|the result's sum"):
+        record(make(2), x)
+    assert compare(make(2), make(2), x) and not compare(make(2), make(factor), x)
+    assert dtype == "int32" or compare(make(2), make(2 + 1e-6j), x)

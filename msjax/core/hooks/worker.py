@@ -388,8 +388,8 @@ def _wait_for_own_programs() -> None:
     It runs an empty program on each device, and waits for that. Programs in which devices communicate have an order of their
     own: where there may be such, an empty one of those runs, too.
     """
-    programs = [program for platform in tuple(WORKER.platforms) for program in _empty_programs(platform, WORKER.sharded)]
-    with WORKER.unlimited():
+    with jax.disable_jit(False), WORKER.unlimited():  # jax calls no compiled program where jit is disabled
+        programs = [program for platform in tuple(WORKER.platforms) for program in _empty_programs(platform, WORKER.sharded)]
         for result in [program() for program in programs]:
             result.block_until_ready()
 

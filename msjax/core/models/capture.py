@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Sequence, ValuesView
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -50,6 +50,18 @@ class Captured(NamedTuple):
 
     def __contains__(self, key: object) -> bool:
         return key in self.activations if isinstance(key, str) else tuple.__contains__(self, key)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the activations."""
+        return self.activations.keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The activations."""
+        return self.activations.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """The names and activations."""
+        return self.activations.items()
 
     def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:
         """The data of its view on a page; `edited` are the places that are marked, as ablated or patched."""
@@ -271,7 +283,7 @@ def _capturing(fn, options):
             result, written = program.result(outs)
             total = options.total(result)
             if not is_array_or_number(total) or jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
-                raise ValueError(
+                raise NothingToDifferentiateError(
                     f"For '{called('capture')}', what is differentiated should be a real floating-point number, but the loss or metric (by "
                     f"default the result's sum) returned {describe(total)}."
                 )
@@ -386,9 +398,15 @@ def _has_own_class(tree: PyTreeDef) -> bool:
     return not (cls in _CONTAINERS or issubclass(cls, tuple)) or any(map(_has_own_class, tree.children()))
 
 
+class NothingToDifferentiateError(ValueError):
+    """The result, or what a loss made of it, has no gradient."""
+
+
 def sum_of_floats(result: Any) -> Any:
     """The sum of a result's floating-point values, which is differentiated where no loss is given."""
     leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
     if not leaves:
-        raise ValueError(f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=.")
+        raise NothingToDifferentiateError(
+            f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=, or gradients=False."
+        )
     return sum(jnp.sum(leaf) for leaf in leaves)

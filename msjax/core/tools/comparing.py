@@ -10,6 +10,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_kind, check_number
 from msjax.core.base.errors import describe
+from msjax.core.models.capture import NothingToDifferentiateError
 from msjax.core.models.frameworks.framework import framework_of
 from msjax.core.models.hooked import unhooked
 from msjax.core.models.inputs import Inputs, call_of
@@ -27,7 +28,7 @@ _PARAMETERS = {
 }  # fmt: skip
 
 # Values that agree so well count as equal, relative to the largest of them.
-_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+_TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2, "complex128": 1e-9, "complex64": 1e-4}
 
 
 def compare(
@@ -156,7 +157,10 @@ def _as_record(value, call):
     if isinstance(value, (str, os.PathLike)):
         return Record.read(value)
     if callable(value) or unhooked(value) is not None:
-        return record(value, Inputs(*call[0], **call[1]))
+        try:
+            return record(value, Inputs(*call[0], **call[1]))
+        except NothingToDifferentiateError:  # a result of integers, say, is compared all the same
+            return record(value, Inputs(*call[0], **call[1]), gradients=False)
     raise TypeError(f"For 'compare', a record, a file or a model is expected, but got {describe(value)}.")
 
 
@@ -223,7 +227,8 @@ def _row(kind, n, m, a, b, tolerance):
     alike = a.shape == b.shape or (kind in ("activation", "gradient") and a.size == b.size)
     if not alike:
         return Row(kind, n, m, a.shape, b.shape, np.nan, False)
-    x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    wide = np.complex128 if "c" in a.dtype.kind + b.dtype.kind else np.float64
+    x, y = a.astype(wide).ravel(), b.astype(wide).ravel()
     wrong = np.isnan(x) != np.isnan(y)
     gap = np.where(np.isnan(x) | (x == y), 0.0, np.abs(x - y))
     largest, scale = float(gap.max(initial=0.0)), float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
@@ -258,5 +263,5 @@ def _layout(a, b, rtol, atol):
 
 def _rounding(arrays):
     """What may be rounding of a zero, where other values are as large as those of some arrays."""
-    floats = [a for a in arrays if a.size and np.issubdtype(a.dtype, np.floating)]
+    floats = [a for a in arrays if a.size and np.issubdtype(a.dtype, np.inexact)]
     return max((0.01 * _TOLERANCE.get(str(a.dtype), 0.0) * float(np.abs(np.nan_to_num(a)).max()) for a in floats), default=0.0)

@@ -109,13 +109,13 @@ def _strides(self: Tensor) -> tuple[int, ...]:
 
 
 @overload
-def stride(self: Tensor, dim: None = None) -> tuple[int, ...]: ...
+def stride(self: Tensor, dim: None = None) -> list[int]: ...
 @overload
 def stride(self: Tensor, dim: int) -> int: ...
-def stride(self: Tensor, dim: int | None = None) -> int | tuple[int, ...]:
+def stride(self: Tensor, dim: int | None = None) -> int | list[int]:
     """Elements from one to the next along each axis, or along axis `dim`; see `strides`."""
     steps = _elements(self)
-    return steps if dim is None else steps[dim]
+    return list(steps) if dim is None else steps[dim]
 
 
 def storage_offset(self: Tensor) -> int:

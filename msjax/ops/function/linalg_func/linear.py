@@ -153,7 +153,8 @@ def kron(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.kron(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 4. 6. 8.]
     """
-    return jnp.kron(*promote(input, other))
+    x, y = promote(input, other)
+    return jnp.kron(x.astype(jnp.int8), y.astype(jnp.int8)).astype(bool) if x.dtype == jnp.bool_ else jnp.kron(x, y)
 
 
 @operator(2, name="cross", int_grad=True)

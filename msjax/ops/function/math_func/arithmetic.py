@@ -75,15 +75,17 @@ def mul(input: TensorLike, other: TensorLike) -> JaxArray:
 def _toward_zero(x, y):
     if kind_of(x.dtype) in "biu":
         x, y = (x.astype(jnp.int32), y.astype(jnp.int32)) if x.dtype == jnp.bool_ else (x, y)
-        return jax.lax.stop_gradient(jax.lax.div(*jnp.broadcast_arrays(x, y)))
+        return _farthest_by_zero(x, y, jax.lax.stop_gradient(jax.lax.div(*jnp.broadcast_arrays(x, y))))
     return jnp.trunc(x / y)
 
 
 def _downward(x, y):
     # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
     quotient = jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
-    if kind_of(x.dtype) not in "biu":
-        return quotient
+    return _farthest_by_zero(x, y, quotient) if kind_of(x.dtype) in "biu" else quotient
+
+
+def _farthest_by_zero(x, y, quotient):
     # MindSpore's quotients by 0 are the numbers of the type farthest from 0, and 0 of 0, as Float64 infinities and NaN become.
     bounds = (False, True) if x.dtype == jnp.bool_ else (jnp.iinfo(x.dtype).min, jnp.iinfo(x.dtype).max)
     least, greatest = (jnp.asarray(bound, x.dtype) for bound in bounds)

@@ -14,6 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
+from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.nn_func.separate_windows import MAX_UNROLLED, axes_of, is_chosen, spread_where_chosen, woven_where_chosen
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
@@ -398,7 +399,7 @@ ADAPTIVE_AVG_POOL = Op("AdaptiveAvgPool", _adaptive_avg_pool)
 
 
 def _lp_pool(x, norm_type, kernel, stride, pads, counted):
-    mean = _avg_pool(jnp.power(x, norm_type), kernel, stride, pads, counted, None)
+    mean = _avg_pool(jnp.power(to_float(x), norm_type), kernel, stride, pads, counted, None)
     return jnp.power(jnp.sign(mean) * jnp.maximum(jnp.abs(mean), 0) * math.prod(kernel), 1.0 / norm_type)
 
 
