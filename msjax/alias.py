@@ -15,6 +15,8 @@ import types
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from msjax.core.base.lazy import missing_name_error
 from msjax.engine.settings import precision
 
@@ -250,8 +252,10 @@ def install_as_mindspore(x64: bool = True) -> None:
     convolutions are, those of matrix products are not (`set_context`, gpu_config).
 
     Args:
-        x64 (bool): True switches jax's 64-bit types on, which MindSpore programs expect: ``Tensor(3)`` is Int64. False leaves jax's
-            settings as they are, that of float32 products included.
+        x64 (bool): True switches jax's 64-bit types on, which MindSpore programs expect: ``Tensor(3)`` is Int64. It also has numpy print
+            its numbers as numpy 1 does, which MindSpore needs: ``[2.0]`` instead of ``[np.float32(2.0)]``
+            (``np.set_printoptions(legacy="1.25")``, unless the program has chosen another one). False leaves the settings of jax and numpy as
+            they are, that of float32 products included.
 
     Raises:
         ImportError: the real MindSpore has been imported already.
@@ -273,6 +277,8 @@ def install_as_mindspore(x64: bool = True) -> None:
 
         jax.config.update("jax_enable_x64", True)
         precision.follow_mindspore()
+        if not np.get_printoptions()["legacy"]:
+            np.set_printoptions(legacy="1.25")
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     for name in {*_FORWARDING, *_WITH_PARTS}:

@@ -93,6 +93,11 @@ def test_mode_stands_against_what_the_script_sets(quickly, write, tmp_path):
     assert quickly("run", script, cwd=tmp_path).stdout == "1\n"
 
 
+def test_numpy_prints_its_numbers_as_numpy_1_does(quickly, write, tmp_path):
+    script = write("losses.py", "import numpy as np, mindspore\nprint([np.float32(2)], {'a': np.True_})\n")
+    assert quickly("run", script, cwd=tmp_path).stdout == "[2.0] {'a': True}\n"
+
+
 SHOW = """
     import sys, os
     import neighbour
