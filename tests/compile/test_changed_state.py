@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import sys
 import types
 
 import numpy as np
@@ -279,3 +280,103 @@ def test_attributes_that_classes_get_later(owner, read, monkeypatch):
     assert fast(f32(1)).tolist() == [6]
     monkeypatch.undo()
     assert fast(f32(1)).tolist() == [2]
+
+
+class Above:
+    scale = 2.0
+
+
+class Below(Above):
+    pass
+
+
+class WithNone:
+    found = None
+
+
+class WithSlot:
+    __slots__ = ("found",)
+
+
+def test_none_in_a_class_hides_what_its_base_has():
+    program = ms.jit(lambda x: x if Below.scale is None else x * Below.scale)
+    assert program(f32(3.0)).asnumpy() == 6
+    Below.scale = None
+    assert program(f32(3.0)).asnumpy() == 3
+    del Below.scale
+    assert program(f32(3.0)).asnumpy() == 6
+
+
+DTYPE = np.float32
+
+
+class HasType:
+    dtype = np.float32
+
+
+class CellWithType(nn.Cell):
+    dtype = np.float32
+
+    def construct(self, x):
+        return x.astype(ms.float16) if self.dtype is np.float16 else x
+
+
+@pytest.mark.parametrize(
+    "owner, name, fn",
+    [
+        (sys.modules[__name__], "DTYPE", lambda x: x.astype(ms.float16) if DTYPE is np.float16 else x),
+        (HasType, "dtype", lambda x: x.astype(ms.float16) if HasType.dtype is np.float16 else x),
+        (CellWithType, "dtype", CellWithType()),
+    ],
+    ids=["global", "class", "cell"],
+)
+def test_a_name_that_stands_for_a_class_of_a_library(owner, name, fn, monkeypatch):
+    program = ms.jit(fn)
+    assert program(f32(3.0)).dtype is ms.float32
+    monkeypatch.setattr(owner, name, np.float16)
+    assert program(f32(3.0)).dtype is ms.float16
+
+
+def test_none_under_a_new_name_of_a_module_is_seen():
+    module = types.ModuleType("of_the_user")
+
+    def of_module(x):
+        late = getattr(module, "late", 5.0)
+        return x if late is None else x * late
+
+    program = ms.jit(of_module)
+    assert program(f32(3.0)).asnumpy() == 15
+    module.late = None
+    assert program(f32(3.0)).asnumpy() == 3
+
+
+def _of_class(x):
+    if WithNone.found is None:
+        WithNone.found = 2.0
+    return x * WithNone.found * float(x)
+
+
+def _of_slot(x, owner=WithSlot()):  # noqa: B008
+    if not hasattr(owner, "found"):
+        owner.found = 2.0
+    return x * owner.found * float(x)
+
+
+def _of_closure():
+    def fn(x):
+        nonlocal found
+        try:
+            found  # noqa: B018
+        except NameError:
+            found = 2.0
+        return x * found * float(x)
+
+    if None:
+        found = 0.0
+    return fn
+
+
+@pytest.mark.parametrize("fn", [_of_class, _of_slot, _of_closure()], ids=["class", "slot", "closure"])
+def test_what_was_set_while_tracing_is_as_it_was_where_it_is_given_up(fn):
+    with pytest.warns(UserWarning, match="can't be compiled"):
+        assert ms.jit(fn)(f32(3.0)).asnumpy() == 18

@@ -77,24 +77,18 @@ def holds_user_data(cls: type) -> bool:
     return _is_namespace(cls.__module__, cls.__qualname__)
 
 
+def is_import(name: str, value: Any) -> bool:
+    """Whether a name stands for a library's module, for its class under the class's own name, or for that of an object: nobody gives it
+    another value."""
+    own_name = isinstance(value, types.ModuleType) or (isinstance(value, type) and name in (value.__name__, "__class__"))
+    return own_name and of_library(value)
+
+
 def slots_of(cls: type) -> list[str]:
     """The names in the ``__slots__`` of a class and its bases."""
     slots = [owner.__dict__.get("__slots__", ()) for owner in cls.__mro__]
     names = [name for several in slots for name in ((several,) if isinstance(several, str) else several)]
     return [name for name in names if name not in ("__dict__", "__weakref__")]
-
-
-def class_attribute(cls: type, name: str) -> Any:
-    """What a class or one of its bases holds under a name, descriptors themselves; None if there is nothing."""
-    for owner in cls.__mro__:
-        if name in vars(owner):
-            return vars(owner)[name]
-    return None
-
-
-def referent_of(weak: Any) -> Any:
-    """What a weak reference gives, None if that is gone; one of several objects itself."""
-    return weak() if isinstance(weak, weakref.ref) else weak
 
 
 def function_of(member: Any) -> types.FunctionType | None:
@@ -129,12 +123,9 @@ def names_of_class(cls: type) -> ClassNames:
         for name, value in members.items():
             if not is_cell or name not in _BEFORE:
                 own.setdefault(name)
-            if (
-                name.startswith("__")
-                or name == "_abc_impl"
-                or is_module_state(name)
-                or (isinstance(value, type) and of_library(value))
-            ):
+            if name.startswith("__") or name == "_abc_impl" or is_module_state(name):
+                continue
+            if isinstance(value, type) and is_import(name, value):
                 continue
             if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
                 data.setdefault(name)

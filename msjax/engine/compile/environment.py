@@ -122,7 +122,7 @@ class Environments:
             if first:
                 self.own_changes = 0
             return False
-        self._logs.update(guards.grown())
+        self._logs |= {id(guard.container): guard.container for guard in guards.contents if guard.has_grown()}
         expected = guards.key_with_logs(self._logs)
         guards = Walk(self.roots(), self._logs).guards()
         if guards.key != expected:

@@ -14,6 +14,7 @@ import types
 import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import zip_longest
 from operator import eq, is_
 from typing import Any, TypeAlias
@@ -24,7 +25,6 @@ import numpy as np
 from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.core.base.held_state import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -33,8 +33,20 @@ from msjax.engine.settings.current import SETTINGS
 _NAMED = [*np.sctypeDict.values(), *vars(ml_dtypes).values()]
 _SCALARS = frozenset(cls for cls in _NAMED if isinstance(cls, type) and issubclass(cls, np.generic)) - {np.void, np.object_}
 
+
+class Nothing(Enum):
+    """What stands for the value of a name that isn't there."""
+
+    NOTHING = "nothing"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+NOTHING = Nothing.NOTHING
+
 # Classes of values that programs are compiled for: compared by value.
-STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice, *_SCALARS)
+STATIC = (type(None), Nothing, bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice, *_SCALARS)
 
 # Of those, the ones whose own == is right. Of the others the text is: by it, a NaN equals another one, and 0.0 is not -0.0; numpy's have
 # their bytes, and dates their units.
@@ -185,44 +197,55 @@ class Name(Guard):
             self.write(self.owner, self.name, self.value)
 
 
-# How names are read and written, as `Name` has it: in a class, as a slot, in a variable of a closure.
+# How names are read and written, as `Name` has it: in a class, as a slot, in a namespace, in a variable of a closure.
 
 
 def read_in_class(owner: type, name: str) -> Any:
-    """What a class itself holds under a name, descriptors themselves; None if there is nothing."""
-    return vars(owner).get(name)
+    """What a class itself holds under a name, descriptors themselves, or NOTHING."""
+    return vars(owner).get(name, NOTHING)
 
 
-def put_in_class(owner: type, name: str, value: Any) -> None:
-    """Write it; None takes it away."""
-    if value is None:
+def read_slot(owner: Any, name: str) -> Any:
+    """An attribute, or NOTHING."""
+    return getattr(owner, name, NOTHING)
+
+
+def put_attribute(owner: Any, name: str, value: Any) -> None:
+    """Set an attribute; NOTHING deletes it."""
+    if value is NOTHING:
         delattr(owner, name)
     else:
         setattr(owner, name, value)
 
 
-def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
-    """Leave what can't be written."""
+def read_absent(owner: dict[str, Any], name: str) -> Any:
+    """What has come under a name that a namespace hadn't, or NOTHING."""
+    return owner.get(name, NOTHING)
 
 
 def take_out(owner: dict[str, Any], name: str, _value: Any) -> None:
-    """Delete a name that wasn't there."""
+    """Delete such a name."""
     owner.pop(name, None)
 
 
-def read_slot(owner: Any, name: str) -> Any:
-    """An attribute; None if it isn't there."""
-    return getattr(owner, name, None)
-
-
 def read_cell(variable: types.CellType, _name: str) -> Any:
-    """The value of a variable of a closure; None before it is assigned."""
-    return cell_contents(variable)
+    """The value of a variable of a closure; NOTHING before it is assigned."""
+    try:
+        return variable.cell_contents
+    except ValueError:
+        return NOTHING
 
 
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
-    """Assign a variable of a closure."""
-    variable.cell_contents = value
+    """Assign a variable of a closure; NOTHING deletes it."""
+    if value is NOTHING:
+        del variable.cell_contents
+    else:
+        variable.cell_contents = value
+
+
+def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:
+    """Leave what can't be written."""
 
 
 def is_gone(weak: Any, _name: str) -> bool:
@@ -358,10 +381,6 @@ class Guards:
     def stale(self) -> bool:
         """True if a hook was removed: the key never comes again."""
         return any(guard.stale() for guard in self._hooked)
-
-    def grown(self) -> dict[int, Any]:
-        """{id: container} of the lists and deques that were only added to."""
-        return {id(guard.container): guard.container for guard in self.contents if guard.has_grown()}
 
     def key_with_logs(self, logs: Collection[int]) -> tuple[Any, ...]:
         """The key as it would be if these containers had been known to be logs, whose contents don't count.

@@ -10,9 +10,11 @@ import builtins
 import collections
 import contextvars
 import functools
+import inspect
 import sys
 import threading
 import types
+import weakref
 from collections.abc import Collection
 from typing import Any
 
@@ -35,13 +37,12 @@ from msjax.engine.compile.code_names import (
     VALUES,
     WEAK,
     always_read,
-    class_attribute,
     function_of,
     holds_user_data,
+    is_import,
     is_plain,
     methods_of,
     names_of_class,
-    referent_of,
     slots_of,
     texts_in,
 )
@@ -63,9 +64,10 @@ from msjax.engine.compile.guards import (
     is_gone,
     log_key,
     outline,
+    put_attribute,
     put_in_cell,
-    put_in_class,
     put_nothing_back,
+    read_absent,
     read_cell,
     read_in_class,
     read_slot,
@@ -340,7 +342,7 @@ class Walk:
             self.refused = "it reads a context variable, or attributes that each thread has for itself"
         elif isinstance(value, WEAK):
             self._name(is_gone, put_nothing_back, value, "", depth)
-            referent = referent_of(value)
+            referent = value() if isinstance(value, weakref.ref) else value  # None if that is gone; a set of some, itself
             if isinstance(getattr(referent, "__self__", referent), nnx.Module):
                 self._visit(referent, depth)
             elif not isinstance(referent, (*VALUES, type(None))):
@@ -365,7 +367,7 @@ class Walk:
             self._items(now.values(), seen, depth)
         if not is_library(cls.__module__):
             for name in slots_of(cls):
-                self._name(read_slot, setattr, value, name, depth)
+                self._name(read_slot, put_attribute, value, name, depth)
             self._class(cls, depth)
 
     # ---- code
@@ -379,10 +381,11 @@ class Walk:
         self._names |= names.libraries
         self._classes[cls] = depth
         if issubclass(cls, CellBase):  # tells when an attribute changes
-            data = {name: class_attribute(cls, name) for name in names.data}
-            seen = outline(data.values())
-            self.found.append(Guard((*data, seen), self._within))
-            self._items(data.values(), seen, depth)
+            if names.data:
+                data = {name: inspect.getattr_static(cls, name) for name in names.data}
+                seen = outline(data.values())
+                self.found.append(Guard((*data, seen), self._within))
+                self._items(data.values(), seen, depth)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
             for name in names.own:
@@ -406,13 +409,8 @@ class Walk:
         """Guard a name in the user's classes that don't count changes of attributes."""
         hidden = False
         for owner in self._names_of(cls).silent:
-            if (name in vars(owner) or not hidden) and (id(owner), name) not in self._visited:
-                self._visited[id(owner), name] = None
-                value = vars(owner).get(name)
-                known = static_key(value) if type(value) in STATIC else None
-                self.found.append(Name((name, known), self._within, read_in_class, put_in_class, owner, name, value))
-                if known is None and function_of(value) is None:
-                    self._visit(value, depth + 1)
+            if name in vars(owner) or not hidden:
+                self._name(read_in_class, put_attribute, owner, name, depth)
             hidden = hidden or name in vars(owner)  # what is behind it is found by `super` alone
 
     def _function(self, function, depth):
@@ -441,7 +439,8 @@ class Walk:
         namespace = function.__globals__
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
-                self._name(dict.get, dict.__setitem__ if name in namespace else take_out, namespace, name, depth)
+                read, write = (dict.get, dict.__setitem__) if name in namespace else (read_absent, take_out)
+                self._name(read, write, namespace, name, depth)
         asked, imported = assigned_and_imported_in(function.__code__)
         if not BY_COMPUTED_NAMES.isdisjoint(names):
             self._all_read = True
@@ -450,7 +449,7 @@ class Walk:
         for value in values_named(function) if asked else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
                 for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
-                    self._name(dict.get, take_out, vars(value), name, depth)
+                    self._name(read_absent, take_out, vars(value), name, depth)
         for name in imported:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
@@ -489,9 +488,10 @@ class Walk:
             return
         self._visited[place] = None
         value = read(owner, name)
-        if isinstance(value, (types.ModuleType, type)) and of_library(value):
+        if is_import(name, value):
             return
         known = static_key(value) if type(value) in STATIC else None
         self.found.append(Name((name, known), self._within, read, write, owner, name, value))
-        if known is None:
+        # `_method` looks at the functions of classes.
+        if known is None and (read is not read_in_class or function_of(value) is None):
             self._visit(value, depth + 1)
