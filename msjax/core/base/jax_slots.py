@@ -161,6 +161,11 @@ def inner_jaxprs(*eqns: jax.extend.core.JaxprEqn) -> list[jax.extend.core.Jaxpr 
     return found
 
 
+def inner_equations(*eqns: jax.extend.core.JaxprEqn) -> list[jax.extend.core.JaxprEqn]:
+    """The equations of those jaxprs; of a custom_vjp's forward, too, which closes over values."""
+    return [eqn for jaxpr in inner_jaxprs(*eqns) for eqn in jaxpr.eqns]
+
+
 def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Jaxpr:
     """A jaxpr that takes the constants of another one before its inputs."""
     given = [*jaxpr.constvars, *jaxpr.invars]
@@ -414,7 +419,7 @@ class CheckedExecutable:
         return getattr(self.executable, name)
 
     def create_cpp_call(self, params: Any) -> Any:
-        """jax's fast path, which comes to `call` for what is new to it, as `params` refer to this object."""
+        """Called by jax to make the fast path of a program; since `params` have this object as the executable, it goes on to `call` for calls that it doesn't know."""
         if params.executable is not self:
             return None
         fast_path = self.executable.create_cpp_call(params)

@@ -251,7 +251,7 @@ class CallbackBatch(Callbacks):
 
         So a hook runs even if it saw a value that no result needs. Where values are known, hooks are called at once."""
         # In this order: to ask whether jax records is a step of the program.
-        return cls.around(values, call) if STATE.delivery.begins_batch() and staged() else call()
+        return cls.around(values, call) if STATE.delivery.begins_batch and staged() else call()
 
     @classmethod
     def around(cls, values: ValueKind, call: Callable[[], PyTree]) -> PyTree:
@@ -270,7 +270,9 @@ class CallbackBatch(Callbacks):
         """Whether jax traces a loop or transformation within the region now."""
         return jax_slots.trace_state() != self.world
 
-    begins_batch = is_elsewhere
+    @property
+    def begins_batch(self) -> bool:
+        return self.is_elsewhere()
 
     @property
     def batch(self) -> CallbackBatch:
@@ -365,8 +367,8 @@ def _is_usable(value):
 
 
 def _depend(values, tree, done):
-    """The nested containers, with traced values that wait for the callback, as do their gradients; constants wait only if no value
-    is traced."""
+    """Nested containers whose traced values, and so their gradients, wait for the callback that gives `done`; if no value is traced, the
+    constants do."""
     leaves, treedef, at = values.find(tree)
     arrays = [values.raw(leaves[i]) for i in at]
     constant = not any(map(is_tracer, arrays))

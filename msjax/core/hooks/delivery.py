@@ -53,9 +53,10 @@ class Delivery:
         outputs: whether events are outputs of the program that is traced.
         dropped: whether there are no events: of code that a program computes again.
         batch: see `msjax.core.hooks.batching.Callbacks`.
+        begins_batch: whether a call of a module here is to collect the calls of hooks within, if jax records it.
     """
 
-    outputs = dropped = False
+    outputs = dropped = begins_batch = False
     batch = None
 
     def __enter__(self) -> Self:
@@ -114,10 +115,6 @@ class Delivery:
         check_observer_result(result, place, fn)
         return carried
 
-    def begins_batch(self) -> bool:
-        """Whether a call of a module here is to collect the calls of hooks within, if jax records it."""
-        return False
-
     def before_loop(self, values: ValueKind, tree: PyTree) -> PyTree:
         """The inputs of a loop or transformation of jax, made to wait for the hook calls before it, so that those within come later."""
         return tree
@@ -133,6 +130,7 @@ class _Now(Delivery):
         traced: how hooks are called where values are traced and nothing else is under way.
     """
 
+    begins_batch = True
     traced: Delivery  # set by `msjax.core.hooks.batching`
 
     def run(
@@ -145,9 +143,6 @@ class _Now(Delivery):
         except Exception as error:
             HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
             raise
-
-    def begins_batch(self) -> bool:
-        return True
 
     def settle(self) -> None:
         if ACTIVITY.callbacks:
@@ -232,9 +227,10 @@ class TracedDelivery(Delivery):
             for i, array in known.items():
                 leaves[i] = values.made(array)
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
+        head = frame.head()
         if STATE.trace is not None:
-            STATE.trace.observed(users_hook(fn, *[first() for first in frame.head()]), lambda: place.text(fn))
-        template = Template(given, values, head=frame.head())
+            STATE.trace.observed(users_hook(fn, *[first() for first in head]), lambda: place.text(fn))
+        template = Template(given, values, head=head)
         event = Event(fn, template, place, slot)
         ACTIVITY.late_slots = ACTIVITY.late_slots or (slot is not None and not self.outputs)
         return self.put(values, event, template.taken(), carried)

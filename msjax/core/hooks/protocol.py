@@ -81,7 +81,7 @@ class CallFrame(Frame):
             args (tuple), kwargs (dict): the arguments of the call.
         """
         subject, table_of, values, delivery = self.subject, self.table_of, self.values, STATE.delivery
-        if values.has_tracers(args, kwargs) if delivery is NOW else delivery.begins_batch():
+        if values.has_tracers(args, kwargs) if delivery is NOW else delivery.begins_batch:
             if staged():
                 return CallbackBatch.around(values, functools.partial(self.run, function, args, kwargs))
             if delivery is NOW:

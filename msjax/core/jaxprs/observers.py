@@ -13,6 +13,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_float, rows_of
+from msjax.core.base.jax_slots import inner_equations
 from msjax.core.base.state import VERSION
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.batching import COLLECTED, CallsAsOutputs, hook_p
@@ -21,7 +22,7 @@ from msjax.core.hooks.places import Measure
 from msjax.core.jaxprs.control_flow import FINAL_RULES, Once, devices, scan_steps
 from msjax.core.jaxprs.evaluate import Plain
 from msjax.core.jaxprs.interpreter import Interpreter, Program
-from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Planner, Shape, inner_equations
+from msjax.core.jaxprs.plan import Block, Found, Here, Inside, Planner, Shape
 
 # ---- what happens after each run: the events, in program order
 
@@ -361,7 +362,7 @@ _FROM_MEMORY = 1 << 15
 def _from_memory(eqns, outvars, observed):
     """(equations, results) that compute the same, and what observers get only once."""
     read = {id(v) for eqn in eqns for v in eqn.invars}
-    wanted = {id(v) for v in observed if id(v) in read and is_float(v.aval) and v.aval.size >= _FROM_MEMORY}
+    wanted = {id(v) for v in observed if id(v) in read and v.aval.size >= _FROM_MEMORY and is_float(v.aval)}
     if not wanted:
         return eqns, outvars
     kept, now, made = [], {}, {}
@@ -406,7 +407,7 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr, axes: Sequence[tuple[str, int]] = ()):
         self.events: list[Any] = []
         self._own = len(closed.jaxpr.outvars)
-        if any(any(_events_in(each.eqns)) for each in jax_slots.inner_jaxprs(*closed.jaxpr.eqns)):
+        if any(_events_in(inner_equations(*closed.jaxpr.eqns))):
             closed, eqns, outvars = self._interpreted(closed, axes)
         else:
             eqns, outvars = self._flat(closed.jaxpr)

@@ -15,6 +15,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import called, check_function, describe
+from msjax.core.base.jax_slots import inner_equations
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.place_names import OperationName, Part, matches_place, split_part, split_steps, steps_asked
 from msjax.core.hooks.places import Measure, index_p, place_p
@@ -67,7 +68,7 @@ class Patterns:
         return any(_matches(pattern, name) for pattern in self.patterns)
 
     def looks_at(self, path: str) -> bool:
-        """True if something of the module of this path counts: its output, a part of its values, or an operation in it."""
+        """Whether anything of the module with this path may be selected: its output, an element of it, or an operation in the module."""
         # Which of several calls a name means, "path#1" and so on, shows only in the program; a function may ask for such a name, too.
         of_calls = [pattern if callable(pattern) else _OF_CALL.sub("", pattern) for pattern in self.patterns]
         return (
@@ -160,11 +161,11 @@ class Found:
     stacked: bool = False
 
     def with_axis(self, size: int) -> Found:
-        """The same seen from outside of a loop: stacked, with a new first axis."""
+        """The same place as it is outside of the loop around it: its values have an axis of steps in front."""
         return self._with_shapes(lambda a: a.stacked(size))
 
     def from_devices(self, axes: Sequence[str], n: int, sharding: jax.sharding.NamedSharding | None) -> Found:
-        """The same seen from outside of a shard_map over these axes: the values of its `n` devices, stacked."""
+        """The same place as it is outside of the shard_map over these axes around it: its values have an axis of `n` devices in front."""
         return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes), sharding))
 
     def _with_shapes(self, change):
@@ -461,14 +462,6 @@ def _has_edited(eqn):
     if eqn.primitive is place_p:
         return eqn.params["edited"]
     return any(map(_has_edited, inner_equations(eqn)))
-
-
-def inner_equations(eqn: Any) -> list[Any]:
-    """The equations of the jaxprs among an equation's parameters; of a custom_vjp's forward, too, which closes over values."""
-    eqns = []
-    for jaxpr in jax_slots.inner_jaxprs(eqn):
-        eqns += jaxpr.eqns
-    return eqns
 
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:

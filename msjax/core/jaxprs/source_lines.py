@@ -55,7 +55,7 @@ class SourceLines:
         return f"{eqn.primitive.name}@{line or self._line(eqn)}"
 
     def of_library(self, eqn: jex.JaxprEqn, closed: jex.ClosedJaxpr) -> str | None:
-        """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
+        """The source line of an equation that calls the function `closed`, if that is one of jax's own; None if it is the user's."""
         return self._line(eqn) if is_own(jax_slots.file_of(closed)) else None
 
     def _line(self, eqn):

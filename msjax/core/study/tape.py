@@ -13,10 +13,11 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from msjax.core.base import jax_slots
+from msjax.core.base.jax_slots import inner_equations
 from msjax.core.hooks.places import is_tracing, place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of, scan_parts, scan_steps
 from msjax.core.jaxprs.evaluate import bind
-from msjax.core.jaxprs.plan import close, inner_equations
+from msjax.core.jaxprs.plan import close
 
 
 class Node:

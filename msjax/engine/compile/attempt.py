@@ -111,6 +111,7 @@ class _TraceOfBody:
         self.tape: TracedTape | None = None
         self.kept: list[int] = []
         self.wanted: list[bool] = []
+        self.axes = PROCESSES.axes()
         self.trace = Trace(self.variables, draws, reads)
         self.in_body = False
 
@@ -124,7 +125,7 @@ class _TraceOfBody:
             hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
                 with CallsAsOutputs():
-                    self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
+                    self.jaxpr = jax.make_jaxpr(self._pure, axis_env=self.axes)(*values)
                 done = True
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
@@ -272,7 +273,7 @@ class _TraceOfBody:
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
                 self.jaxpr = rewrite(self.jaxpr)
-        observing = Observing(self.jaxpr, PROCESSES.axes())
+        observing = Observing(self.jaxpr, self.axes)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         settings: list[object] = []
 

@@ -252,8 +252,6 @@ class Compiled:
     # ---- programs
 
     def _make(self, environment, key, body, leaves, treedef, objects, walk):
-        if not environment.programs:
-            self._environments.drop_stale()
         if key in self._never:
             return self._never[key]
         body = body or Body(self.body, self.subject(), self.name)

@@ -99,6 +99,7 @@ class Environments:
         if found is None:
             generator = default_generator.state
             variables = [generator, *[v for v in walk.variables if v is not generator]]
+            self._drop([e for e in list(self._by_key.values()) if e.guards.stale()])  # they never come again
             found = self._by_key[guards.key] = Environment(guards, variables, bool(arguments))
         found.guards = guards
         self.now = found
@@ -133,10 +134,6 @@ class Environments:
         self._by_key[guards.key] = now
         now.guards = guards
         return False
-
-    def drop_stale(self) -> None:
-        """Drop the environments that never come again, with their programs."""
-        self._drop([e for e in list(self._by_key.values()) if e.guards.stale()])
 
     def drop_all(self) -> None:
         """Drop all environments but the present one, and the programs of all."""
