@@ -9,10 +9,10 @@ from typing import Any
 
 
 def objects_among(given: Any) -> Any:
-    """The nnx objects among arguments, as `msjax.core.models.frameworks.nnx_given.Objects`; None if there are none."""
+    """The nnx objects among arguments, as `msjax.core.models.frameworks.nnx_outputs.Objects`; None if there are none."""
     if "flax.nnx" not in sys.modules:
         return None
-    module: Any = importlib.import_module("msjax.core.models.frameworks.nnx_given")
+    module: Any = importlib.import_module("msjax.core.models.frameworks.nnx_outputs")
     return module.Objects(given) or None
 
 

@@ -42,7 +42,7 @@ class _OfModules(Registry):
     _life: weakref.ref[_Life] | None = None
 
     def new_number(self):
-        """The number of the latest life: jax may keep the registry after the model is gone."""
+        """No number yet: `life` gives one for as long as the model is there, since jax may keep the registry for longer."""
         return 0
 
     def life(self):
@@ -126,7 +126,7 @@ def _every(module, path=""):
 
 
 def _inside(path, name, keys):
-    """The path of what an attribute of the module at a path holds."""
+    """The path of a module that stands, in containers with these keys, in attribute `name` of the module at `path`."""
     return ".".join([*([path] if path else []), name, *map(key_name, keys)])
 
 

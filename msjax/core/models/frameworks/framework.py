@@ -96,7 +96,7 @@ class Framework:
         return handle
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
-        """(path, registry) of what has hooks of a model, or of a module in it."""
+        """The registries of a model's hooks as (path, registry): of each module, or of the model as a whole, as its framework has them."""
         raise NotImplementedError
 
     def tables(self, model: Any) -> dict[str, HookTable]:

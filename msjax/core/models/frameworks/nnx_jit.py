@@ -11,8 +11,7 @@ from flax import nnx
 
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.frameworks.nnx import hooked_in
-
-_OBJECTS = (nnx.Pytree, nnx.Variable)
+from msjax.core.models.frameworks.nnx_outputs import is_object
 
 jit = nnx.jit
 
@@ -22,14 +21,9 @@ def is_module(value: object) -> bool:
     return isinstance(value, nnx.Module)
 
 
-def is_object(value: object) -> bool:
-    """Whether a value is one of nnx's objects, which have an identity: a module, a variable, a stream of random keys."""
-    return isinstance(value, _OBJECTS)
-
-
 def is_object_or_state(value: object) -> bool:
     """Whether a value is one of nnx's objects, or a State, which is none."""
-    return isinstance(value, (*_OBJECTS, nnx.State))
+    return is_object(value) or isinstance(value, nnx.State)
 
 
 def hooked_among(values: Any) -> list[Any]:

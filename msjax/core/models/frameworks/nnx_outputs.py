@@ -1,16 +1,19 @@
-"""The outputs of the modules of a flax nnx model as places, by their paths."""
+"""Calls of a copy of a flax nnx model: the outputs of its modules as places, by their paths; and what a call writes to the model and its arguments."""
 
 from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 from flax import nnx
 
+from msjax.core.base.errors import called
 from msjax.core.base.flax_slots import hidden, plain_attributes
+from msjax.core.base.split import opened
 from msjax.core.hooks.places import module_call, site
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
 from msjax.core.models.subclasses import subclasses
@@ -48,8 +51,8 @@ def pure_call(
         places = {}
         for path, inner, name in [*methods, *named_methods(lambda: nnx_modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
-        for path, (inner, called) in places.items():
-            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(called)))
+        for path, (inner, own) in places.items():
+            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(own)))
             setattr(inner, _PATH, path)
         out = getattr(copy, method)(*args, **kwargs)
         if method != "__call__" and named(""):
@@ -96,6 +99,53 @@ def write_all(module: Any, copy: Any) -> None:
     """Write to the user's module the state of a copy that a call has changed, and the attributes that are no data."""
     before, after = _plain_of(module), _plain_of(copy)
     write_changes(module, (nnx.state(copy), _plain_changes(before, {path: own for path, own in after.items() if path in before})))
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is one of nnx's objects, which have an identity: a module, a variable, a stream of random keys."""
+    return isinstance(value, (nnx.Pytree, nnx.Variable))
+
+
+def _is_variable(value):
+    return isinstance(value, nnx.Variable)
+
+
+class Objects:
+    """The nnx modules, variables and random keys among arguments, in containers, too.
+
+    Args:
+        given: the arguments, a pytree.
+    """
+
+    def __init__(self, given: Any):
+        self._objects = nnx.List([v for v in jax.tree.leaves(given, is_leaf=is_object) if is_object(v)])
+        self._variables = [v for v in jax.tree.leaves(opened(given, _is_variable), is_leaf=_is_variable) if _is_variable(v)]
+
+    def __bool__(self) -> bool:
+        return bool(len(self._objects))
+
+    def noted(self) -> Callable[[], tuple[Any, list[int]]]:
+        """Note how they are before a call; what is returned gives (what has changed in them, the numbers of the variables that have)."""
+        changes, before = Changes(self._objects), [jax.tree.leaves(v) for v in self._variables]
+
+        def written():
+            values = [jax.tree.leaves(v) for v in self._variables]
+            numbers = [i for i, (old, new) in enumerate(zip(before, values)) if any(a is not b for a, b in zip(old, new))]
+            return changes.found(), numbers
+
+        return written
+
+    def write(self, changes: Any, numbers: list[int]) -> None:
+        """Write what a call has written to copies of them; ValueError where several arguments share it, of which the call got several copies."""
+        times = Counter(map(id, self._variables))
+        for i in numbers:
+            variable = self._variables[i]
+            if times[id(variable)] > 1:
+                raise ValueError(
+                    f"For '{called('capture')}', the call writes to an nnx {type(variable).__name__} that is there more than once among the "
+                    "model and its arguments, of which it gets copies that don't know of each other: give it once."
+                )
+        write_changes(self._objects, changes)
 
 
 def _arrays_of(state):

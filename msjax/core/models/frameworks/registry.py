@@ -99,7 +99,7 @@ class Registry(HookRegistry):
         return weakref.ref(self)
 
     def new_number(self) -> int:
-        """Its number."""
+        """A number that no other registry has as long as this one is there."""
         return NUMBERS.of(self)
 
     def life(self) -> object:
