@@ -60,7 +60,7 @@ class Slot:
 
 
 class HasFunction:
-    """What has a hook function, as a `Hook` has."""
+    """What stands in the place of a `Hook`: it has its function only."""
 
     def __init__(self, fn: Callable[..., Any]):
         self.fn = fn

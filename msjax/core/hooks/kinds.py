@@ -100,7 +100,7 @@ class ValueKind:
         return any(map(is_tracer, jax.tree.leaves((args, kwargs), is_leaf=self.is_leaf)))
 
     def depending(self, array: Any, value: Any) -> Any:
-        """The value, computed by `array` instead; its gradient is that of `value`."""
+        """A value of `array`, which equals that of `value` and depends on something else, too; it has the place of `value` on the tape."""
         return array
 
 

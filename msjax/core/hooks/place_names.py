@@ -46,7 +46,7 @@ class Part(NamedTuple):
         return value
 
     def put(self, value: Any, new: Any) -> Any:
-        """The value with another part."""
+        """A copy of the value in which `new` stands in the place of this part."""
         for depth in reversed(range(len(self.keys))):
             around = self._replace(keys=self.keys[:depth]).of(value)
             new = _one_of(around, self.keys[depth])[1](new)

@@ -36,8 +36,8 @@ HOOKED_WITH = jax_slots.user_context(None)
 
 
 class WholeEdit(functools.partial[Any]):
-    """An edit ``fn(value, index)`` of one call of a place, that of the number its pattern has; it gets the values of all lanes of vmaps at
-    once, their axes in front, as captures have them."""
+    """An edit ``fn(value, index)`` that gets a value as captures have it: under vmaps, those of all examples at once, with the axes of the
+    vmaps in front. It edits one call of the place, the one whose number is in its pattern."""
 
 
 @dataclass(frozen=True, eq=False)

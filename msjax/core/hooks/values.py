@@ -38,7 +38,7 @@ def _is_absent(ct):
 
 
 def _nothing(ct):
-    """What jax gets where no gradient goes on."""
+    """The gradient that a backward rule returns for an input that gets none: None, or zeros for a jax before 0.12."""
     return jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and _is_absent(ct) else None
 
 

@@ -41,11 +41,11 @@ class PageSink:
             self._write(complete=False)
 
     def number(self, step: int, name: str, value: Any) -> None:
-        """A number of a step, which need not be computed yet. It is written with the next statistics."""
+        """Add a number of one step, which jax may still be computing; it is written with the next statistics."""
         self._numbers.append((step, name, value))
 
     def broken(self, *said: Any) -> None:
-        """What a rule said; see `Run.warn`. It is written with the next statistics."""
+        """Add the warning of a rule, as `Run.warn` takes it; it is written with the next statistics."""
         self._said.append(said)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from msjax.core.hooks.place_names import path_text
 
 
 def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An edit of an array as one of any value with a single leaf.
+    """Make an edit of an array into one of a value that holds a single array, such as a tuple of one.
 
     Args:
         name: of the place.

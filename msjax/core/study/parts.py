@@ -1,4 +1,4 @@
-"""Values as sums of parts, each carried on through what is linear in the program; all else stays as it was, frozen."""
+"""Decomposition of a program's values into sums of parts: linear operations are applied to each part, all others are frozen at their values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ _SAME = ("place", "name", "copy", "optimization_barrier", "sharding_constraint")
 
 
 class Parts(NamedTuple):
-    """A value as a sum: the names of its parts, and arrays of them, stacked in front, in so many pieces."""
+    """A value as a sum of named parts.
+
+    Attributes:
+        names: of the parts, in order; a name may come several times.
+        pieces: arrays, which hold the parts along a first axis; together, all of them.
+    """
 
     names: tuple[str, ...]
     pieces: tuple[jax.Array, ...]
 
     @classmethod
     def of(cls, named: dict[str, Any]) -> Parts:
-        """Those of a dict."""
+        """The values of a dict as parts."""
         return cls(tuple(named), (jnp.stack(list(named.values())),) if named else ())
 
     @property
@@ -184,8 +189,8 @@ def components(node: Node) -> dict[str, jax.Array]:
 
 
 def _maker(node):
-    """The place of a module's result, past modules that return what they were called with, such as dropout that is off; the value itself if it
-    was computed outside of these."""
+    """The node by which the result of a module is named. Where the module returns what it was called with, as dropout that is off does, that is
+    the result of the module before it, or the value that was computed outside of modules."""
     path, inner = _module(node.place), node
     while inner.ins and inner.made in _SAME:
         inner = inner.ins[0]

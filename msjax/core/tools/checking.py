@@ -21,7 +21,7 @@ On = str | Callable[[Any], Any]
 
 @contextlib.contextmanager
 def unraised(infinite: bool = True) -> Iterator[None]:
-    """Within, jax computes NaN, and infinite numbers, where `jax_debug_nans` and `jax_debug_infs` have it raise: it can't say where they come from."""
+    """A context in which `jax_debug_nans`, and with `infinite` `jax_debug_infs`, are off: they raise an error that doesn't say where NaN comes from."""
     with jax.debug_nans(False), jax.debug_infs(False) if infinite else contextlib.nullcontext():
         yield
 

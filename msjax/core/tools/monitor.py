@@ -39,7 +39,7 @@ class Monitored(NamedTuple):
 
 
 def rms(value: jax.Array) -> jax.Array:
-    """The root of the mean square of an array's sizes, in float32, or float64 if the array has that or complex128."""
+    """The root mean square of an array's absolute values, in float32, or in float64 if the array is of float64 or complex128."""
     if jnp.issubdtype(value.dtype, jnp.complexfloating):
         value = jnp.abs(value)
     return jnp.sqrt(jnp.mean(jnp.square(value if value.dtype == jnp.float64 else value.astype(jnp.float32))))

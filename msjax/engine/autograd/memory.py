@@ -141,7 +141,7 @@ def contiguous(self: Tensor) -> Tensor:
 
 @attached_to(Tensor)
 class MemoryMethods:
-    """What has to do with memory."""
+    """The methods of Tensor about its memory: what it holds, how that is laid out, and its data type."""
 
     _set_value = _set_value
     _replace = _replace

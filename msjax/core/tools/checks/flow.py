@@ -182,7 +182,7 @@ def _has_no_shardings(eqn):
 
 
 class _Runner(Interpreter):
-    """Evaluates Blocks; what leaves one is its record."""
+    """Evaluates `CheckedBlock`s, each of which returns, beside its results, the record of what its checks have found."""
 
     def __init__(self, checks: Checks):
         super().__init__()

@@ -87,7 +87,7 @@ def _is_known(var):
 
 
 def wrong(source: CheckedOperation, ins: Sequence[Any]) -> Wrong:
-    """Which elements of a checked operation are wrong, of its inputs."""
+    """Which elements of a checked operation's inputs are wrong, as a `Wrong`."""
     rule = source.eqn.primitive.name if source.kind == "index" else source.kind
     return _RULES[rule](source.eqn, ins)
 

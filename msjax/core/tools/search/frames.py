@@ -341,7 +341,7 @@ class Mapped:
         return tuple(a for a in self.axes if a in jax_slots.varying_axes(aval)) if self._checks else self.axes
 
     def _of_all(self, axes):
-        """For each device, its number among those that differ in some axes of the mesh."""
+        """For each device, the number of its place along some axes of the mesh; devices that differ in other axes only have the same."""
         return [self._number(device, axes) for device in range(len(self.names))]
 
     def _number(self, device, axes):
@@ -356,7 +356,7 @@ class Mapped:
         return [numbers.index(n) for n in range(max(numbers) + 1)]
 
     def first(self, spec: PartitionSpec, shape: Sequence[int], device: int) -> Index:
-        """Where the part of an array begins that a device has."""
+        """The index in an array at which the part of a device begins."""
         at = []
         for i, size in enumerate(shape):
             axes = spec[i] if i < len(spec) else None
@@ -365,7 +365,7 @@ class Mapped:
         return tuple(at)
 
     def local(self, spec: PartitionSpec, shape: Sequence[int], index: Index) -> Index:
-        """(a device, index in its part) of an element of an array."""
+        """The number of the device that has an element of an array, and behind it the index in that device's part."""
         best = max(range(len(self.names)), key=lambda d: (self._before(spec, shape, d, index), -d))
         return (best, *(i - a for i, a in zip(index, self.first(spec, shape, best))))
 

@@ -105,7 +105,7 @@ class Plan:
         return [read(v) for v in closed.jaxpr.outvars]
 
     def _parts(self):
-        """Lists of numbers of steps that are one program each."""
+        """The steps, in order, cut into `_CompiledEquations` of so many equations and bytes of results at most."""
         parts, size = [[]], 0
         for i, step in enumerate(self.steps):
             more = sum(_bytes(self.avals[out]) for out in step.outs)

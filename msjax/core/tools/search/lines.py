@@ -38,10 +38,10 @@ _RULE = "msjax_backward_rule"
 
 
 class Derivatives:
-    """Tells which operations of a traced program belong to the derivative of another one.
+    """Tells which operations of a traced program belong to the derivative of another operation.
 
-    jax makes the operations of a derivative at the place of the operation that is differentiated; the first of all is that one, but for
-    those that fit its operands together.
+    jax gives the operations of a derivative the source location of the operation that is differentiated. That is the first one of the
+    location that does more than to bring operands into shape or dtype.
 
     Args:
         closed: the ClosedJaxpr of the program.

@@ -52,7 +52,7 @@ class Collector(Standing):
         return bool(self._tables or self._values)
 
     def emptied(self) -> list[tuple[Names, jax.Array]]:
-        """(names, their statistics as an array, which need not be computed yet) of what has come; it is no longer kept here."""
+        """Take out what has been collected, as tables of (names, an array of their statistics, which jax may still be computing)."""
         if self._values:
             # By one program: one for each array would take longer to start, and one for each shape to compile.
             names, values = zip(*self._values)

@@ -352,7 +352,7 @@ class Watch(WatchReport):
         return None if lost else self._old or {}
 
     def _end_wait(self):
-        """Compute what is still missing of the statistics of a step: those of Parameters that no program has changed."""
+        """End the wait for a step's programs: the statistics of Parameters that none of them has changed are computed now."""
         if self._waiting is None:
             return
         (step, found, old), self._waiting = self._waiting, None

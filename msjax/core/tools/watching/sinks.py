@@ -77,7 +77,7 @@ class WatchRow(NamedTuple):
 
     @property
     def computed(self) -> dict[str, float]:
-        """Those of `SCALARS` that were computed, by their names."""
+        """{name: value} of those of `SCALARS` that were computed."""
         return {name: value for name, value in zip(SCALARS, self.scalars) if name in self.statistics}
 
 

@@ -124,7 +124,7 @@ def _side_by_side(values):
 
 
 def _of_rows(rows, owner, lengths, bins, wanted):
-    """Those statistics that are wanted of arrays whose values `_side_by_side` has brought together."""
+    """{name: one number for each array} of the wanted statistics; `rows`, `owner` and `lengths` are what `_side_by_side` returns."""
     count, size = int(owner[-1]) + 1, np.bincount(owner, lengths).astype(np.float32)
     there = jnp.arange(rows.shape[1]) < lengths[:, None]
 
