@@ -30,6 +30,7 @@ MADE = [
     (lambda: ops.linspace(ms.Tensor(0.0), ms.Tensor(1.0), ms.Tensor(5)), np.linspace(0, 1, 5, dtype=np.float32)),
     (lambda: ops.logspace(ms.Tensor(0.0), ms.Tensor(2.0), 3, 2), np.array([1, 2, 4], np.float32)),
     (lambda: ops.vander(ms.Tensor([1.0, 2.0]), 3), np.vander([1, 2], 3).astype(np.float32)),
+    (lambda: ops.vander(ms.Tensor(np.array([20, 3], np.int8)), 4), np.vander([20, 3], 4)),
     (lambda: ops.eps(ms.Tensor([1.0])), np.array([np.finfo(np.float32).eps])),
 ]
 
@@ -70,6 +71,8 @@ def test_errors():
         ops.arange(0, 5, 0)
     with pytest.raises(ValueError, match="steps"):
         ops.linspace(0, 1, 0)
+    with pytest.raises(ValueError, match="'n' should be positive, but got 0"):
+        ops.rfftfreq(0)
     with pytest.raises(TypeError, match="window_length"):
         ops.hann_window(2.5)
     with pytest.raises(ValueError, match="at most 2"):

@@ -212,6 +212,8 @@ def test_settings_of_then(tmp_path):
 
 def test_files_that_are_no_bundles(tmp_path):
     file = tmp_path / "crash.npz"
+    with pytest.raises(TypeError, match="'file' should be a path, but got int 3"):
+        replay(3, jnp.log)
     with pytest.raises(FileNotFoundError, match="There is no file"):
         replay(file, jnp.log)
     with pytest.raises(Fault):

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.core.base.checks import check_path
 from msjax.core.base.jax_slots import settings
 from msjax.core.base.whole_files import whole_file
 from msjax.core.hooks.values import ARRAYS
@@ -132,7 +133,7 @@ class ReadBundle(Viewed):
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path = os.fspath(check_path(path, "file", "replay"))
         if not os.path.exists(path):
             raise FileNotFoundError(f"There is no file {self.path!r}.")
         try:

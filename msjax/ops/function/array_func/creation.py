@@ -287,7 +287,7 @@ def vander(x: TensorLike, N: int | None = None) -> JaxArray:
     """The Vandermonde matrix: the powers N - 1, ..., 1, 0 of each element of a vector.
 
     Args:
-        x (Tensor): shape (n,).
+        x (Tensor): shape (n,). The powers of integers are Int64.
         N (int, optional): the number of columns. Default: None, for n.
 
     Example:
@@ -296,7 +296,8 @@ def vander(x: TensorLike, N: int | None = None) -> JaxArray:
          [4 2 1]
          [9 3 1]]
     """
-    return jnp.vander(x, N)
+    x = as_operand(x)
+    return jnp.vander(x.astype(mstype.to_jax(mstype.int64)) if x.dtype.kind in "biu" else x, N)
 
 
 def eps(x: TensorLike) -> Tensor:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_kind, check_value
+from msjax.core.base.checks import check_kind, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
@@ -162,7 +162,11 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
-    return wrap(jnp.fft.fftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+    return wrap(
+        jnp.fft.fftfreq(check_positive_int(n, "n", "fftfreq"), d).astype(
+            mstype.to_jax(mstype.float32 if dtype is None else dtype)
+        )
+    )
 
 
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
@@ -172,7 +176,11 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.rfftfreq(4))
         [0.   0.25 0.5 ]
     """
-    return wrap(jnp.fft.rfftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+    return wrap(
+        jnp.fft.rfftfreq(check_positive_int(n, "n", "rfftfreq"), d).astype(
+            mstype.to_jax(mstype.float32 if dtype is None else dtype)
+        )
+    )
 
 
 @operator(2, name="stft")
