@@ -235,6 +235,8 @@ def test_the_gradient_of_a_weight_by_pieces_agrees_with_xlas(name, monkeypatch):
     out = jax.eval_shape(lambda x, w: plain(x, w, *static), x, w)
     monkeypatch.setattr(weight_gradients, "_PIXELS", 2 * math.prod(out.shape[2:]))
     monkeypatch.setattr(weight_gradients, "_LEAST", 1)
+    # Two pieces beside each other, three in a loop; of few columns, two in a loop.
+    monkeypatch.setattr(weight_gradients, "_SIDE_BY_SIDE", 1 if few else 2)
     if not few:
         monkeypatch.setattr(weight_gradients, "_FEW_COLUMNS", 0)
     assert weight_gradients.examples_in_a_piece(x, w, *static) == (min(8, len(x)) if few else 2)
