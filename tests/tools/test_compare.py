@@ -377,3 +377,13 @@ def test_results_without_a_gradient_are_compared(make, dtype, factor):
         record(make(2), x)
     assert compare(make(2), make(2), x) and not compare(make(2), make(factor), x)
     assert dtype == "int32" or compare(make(2), make(2 + 1e-6j), x)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "complex64"])
+def test_types_that_numpy_lacks_are_written_and_read(dtype, tmp_path):
+    x = jnp.array([1, 2], dtype)
+    record(lambda x: hooks.site("scaled", x * 2), x, gradients=False, path=tmp_path / "r.safetensors")
+    found = Record.read(tmp_path / "r.safetensors")
+    assert found.of("activation")["scaled"].tolist() == [2, 4]
+    assert found.types.get("activation/scaled") == (None if dtype == "complex64" else dtype)
+    assert compare(found, lambda x: hooks.site("scaled", x * 2), x)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import re
 import sys
 from typing import Any
 
@@ -68,8 +69,8 @@ class Recorder:
                 self._put(f"{kind}/{name}[{i}]" if len(arrays) > 1 else f"{kind}/{name}", array)
 
     def _put(self, name, value):
-        if "bfloat16" in str(getattr(value, "dtype", "")).lower():
-            self.types[name] = "bfloat16"
+        if lacking := _lacking(value):
+            self.types[name] = lacking
         self.arrays[name] = as_numpy(value)
 
     def write(self, path: Any) -> None:
@@ -81,11 +82,17 @@ class Recorder:
         save_file({name: np.ascontiguousarray(a) for name, a in self.arrays.items()}, str(path), metadata)
 
 
+def _lacking(value):
+    """The name of a value's type, if it is one that numpy lacks."""
+    found = re.search(r"bfloat16|float8\w*", str(getattr(value, "dtype", "")).lower())
+    return found and found[0]
+
+
 def as_numpy(value: Any) -> np.ndarray:
     """A tensor of any framework as a numpy array; types that numpy lacks become Float32, jax's random keys the words of theirs."""
     for method in ("detach", "cpu"):
         value = getattr(value, method, lambda value=value: value)()
-    if "bfloat16" in str(getattr(value, "dtype", "")).lower():
+    if _lacking(value):
         value = value.float() if hasattr(value, "float") else np.asarray(value).astype(np.float32)
     if str(getattr(value, "dtype", "")).startswith("key<"):
         value = importlib.import_module("jax").random.key_data(value)
