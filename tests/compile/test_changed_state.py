@@ -348,6 +348,8 @@ def test_none_under_a_new_name_of_a_module_is_seen():
     assert program(f32(3.0)).asnumpy() == 15
     module.late = None
     assert program(f32(3.0)).asnumpy() == 3
+    del module.late
+    assert program(f32(3.0)).asnumpy() == 15
 
 
 def _of_class(x):

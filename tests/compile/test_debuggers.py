@@ -54,6 +54,6 @@ def test_a_debugger_in_compiled_code_has_a_usable_prompt(forks, tmp_path):
     assert re.findall(r"in \w+(?: \w+)? \[.*\]|'value', .*7\.0.*|\(Pdb\)", done.stdout) == [
         line
         for place in ("in construct", "in a modifier", "in a hook")
-        for line in ("(Pdb)", "'value', np.float32(7.0))", "(Pdb)", f"{place} [6. 8.]")
+        for line in ("(Pdb)", "'value', 7.0)", "(Pdb)", f"{place} [6. 8.]")
     ]
     assert done.stderr.count("runs in PyNative mode") == 2

@@ -218,14 +218,17 @@ def put_attribute(owner: Any, name: str, value: Any) -> None:
         setattr(owner, name, value)
 
 
-def read_absent(owner: dict[str, Any], name: str) -> Any:
-    """What has come under a name that a namespace hadn't, or NOTHING."""
+def read_item(owner: dict[str, Any], name: str) -> Any:
+    """What a namespace has under a name, or NOTHING."""
     return owner.get(name, NOTHING)
 
 
-def take_out(owner: dict[str, Any], name: str, _value: Any) -> None:
-    """Delete such a name."""
-    owner.pop(name, None)
+def put_item(owner: dict[str, Any], name: str, value: Any) -> None:
+    """Write it; NOTHING deletes the name."""
+    if value is NOTHING:
+        owner.pop(name, None)
+    else:
+        owner[name] = value
 
 
 def read_cell(variable: types.CellType, _name: str) -> Any:

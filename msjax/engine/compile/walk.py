@@ -66,15 +66,15 @@ from msjax.engine.compile.guards import (
     outline,
     put_attribute,
     put_in_cell,
+    put_item,
     put_nothing_back,
-    read_absent,
     read_cell,
     read_in_class,
+    read_item,
     read_slot,
     settings_key,
     size_of,
     static_key,
-    take_out,
 )
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -149,7 +149,7 @@ class Walk:
         while before != (before := (len(self._visited), self._all_read)):  # what was found may name more
             for namespace, depth in [*self._namespaces]:  # of modules, and attributes of functions
                 for name in sorted((self._names | self._asked).intersection(namespace)):
-                    self._name(dict.get, dict.__setitem__, namespace, name, depth)
+                    self._item(namespace, name, depth)
             self._visit_methods()
             self._visit_attributes()
 
@@ -439,8 +439,7 @@ class Walk:
         namespace = function.__globals__
         for name in globals_in(function.__code__):
             if name in namespace or not hasattr(builtins, name):
-                read, write = (dict.get, dict.__setitem__) if name in namespace else (read_absent, take_out)
-                self._name(read, write, namespace, name, depth)
+                self._item(namespace, name, depth)
         asked, imported = assigned_and_imported_in(function.__code__)
         if not BY_COMPUTED_NAMES.isdisjoint(names):
             self._all_read = True
@@ -449,7 +448,7 @@ class Walk:
         for value in values_named(function) if asked else ():
             if isinstance(value, (types.FunctionType, types.ModuleType)) and not of_library(value):
                 for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
-                    self._name(read_absent, take_out, vars(value), name, depth)
+                    self._item(vars(value), name, depth)
         for name in imported:
             module = sys.modules.get(name)
             if module is not None and not is_library(name):
@@ -481,6 +480,11 @@ class Walk:
             if known is None:
                 self._visit(value, depth + 1)
         self._within = outer
+
+    def _item(self, namespace, name, depth):
+        # The quicker dict.get does where something else than None stands there now.
+        read, write = (read_item, put_item) if namespace.get(name) is None else (dict.get, dict.__setitem__)
+        self._name(read, write, namespace, name, depth)
 
     def _name(self, read, write, owner, name, depth):
         place = id(owner), name
