@@ -482,7 +482,6 @@ class Walk:
         self._within = outer
 
     def _item(self, namespace, name, depth):
-        # The quicker dict.get does where something else than None stands there now.
         read, write = (read_item, put_item) if namespace.get(name) is None else (dict.get, dict.__setitem__)
         self._name(read, write, namespace, name, depth)
 
