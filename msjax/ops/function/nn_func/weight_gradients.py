@@ -22,9 +22,8 @@ _IN_THE_CACHE = 5 << 18
 _LEAST = 4
 _FEW_COLUMNS = 16
 _MANY_OF_FEW_COLUMNS = 1 << 18
-# So many pieces are operations beside each other, for all cores, where a loop of single ones has one: 0.66 to 0.8 of the time of a chain of layers on
-# two cores, 0.88 to 0.94 on one. More are a loop of so many (16 at a time: 0.85 to 1, but twice as long to compile), and of few columns one of single
-# ones, since LeNet-5's step of 256 images would take 1.1 times as long, and compile in 1.5 times.
+# Up to so many pieces are operations beside each other, for all cores, where a loop has one: 0.7 to 0.9 of the time of a chain of layers on two cores,
+# 0.88 to 0.94 on one. More, by so many in a loop, gain nothing in a U-Net's step of 32 images, which compiles in 1.3 times the time.
 _SIDE_BY_SIDE = 8
 
 
@@ -78,8 +77,7 @@ def gradient_by_pieces(x, weight, ct, settings, count, whole):
         def add(total, part):
             return total + _gradient_of_weight(*part, weight.shape, *settings), None
 
-        one_by_one = weight.shape[0] <= _FEW_COLUMNS and len(parts[0]) > _SIDE_BY_SIDE
-        return jax.lax.scan(add, total, parts, unroll=1 if one_by_one else _SIDE_BY_SIDE)[0]
+        return jax.lax.scan(add, total, parts, unroll=len(parts[0]) <= _SIDE_BY_SIDE)[0]
 
     def run_jvp(primals, tangents):
         # Convolutions derived from those in the loop would be slow: see `_gradient_of_weight`.
