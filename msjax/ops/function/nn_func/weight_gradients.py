@@ -22,9 +22,9 @@ _IN_THE_CACHE = 5 << 18
 _LEAST = 4
 _FEW_COLUMNS = 16
 _MANY_OF_FEW_COLUMNS = 1 << 18
-# Up to so many pieces are operations beside each other, for all cores, where a loop has one: 0.7 to 0.9 of the time of a chain of layers on two cores,
-# 0.88 to 0.94 on one. More, by so many in a loop, gain nothing in a U-Net's step of 32 images, which compiles in 1.3 times the time.
-_SIDE_BY_SIDE = 8
+# Up to so many pieces are operations beside each other, for all cores, where a loop has one: 0.7 to 0.9 of the time of a chain of layers on two cores, 0.9
+# on one. Eight compile in 1.3 times the time (a U-Net's step of 32 images), and take as long.
+_SIDE_BY_SIDE = 4
 
 
 def elements_of_windows(x_shape, weight_shape, stride, padding, dilation, group):
