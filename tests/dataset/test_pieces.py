@@ -64,5 +64,5 @@ def test_what_pieces_refuse(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="the model can't be read"):
         text.SentencePieceTokenizer(str(tmp_path / "nowhere"), text.SPieceTokenizerOutType.INT)
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
-    with pytest.raises(ImportError, match=r"pip install msjax\[text\]"):
+    with pytest.raises(ImportError, match=r"pip install 'msjax\[text\]"):
         make(["f"], 5, 0.9, text.SentencePieceModel.WORD, {})
