@@ -31,12 +31,12 @@ UNCHANGING = {str, bytes, type(None), type, type(len), type(lambda: None), bool,
 _BY_THEMSELVES = UNCHANGING - {bool, int, float, complex}  # 1 equals True, and 0.0 -0.0
 
 
-def cell_contents(cell: types.CellType) -> Any:
-    """What a variable of a closure holds; None before it is assigned."""
+def cell_contents(cell: types.CellType, unassigned: Any = None) -> Any:
+    """What a variable of a closure holds; `unassigned` before it is assigned."""
     try:
         return cell.cell_contents
     except ValueError:
-        return None
+        return unassigned
 
 
 def values_named(function: types.FunctionType) -> list[Any]:

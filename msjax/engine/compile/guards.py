@@ -25,6 +25,7 @@ import numpy as np
 from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.held_state import cell_contents
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -233,10 +234,7 @@ def put_item(owner: dict[str, Any], name: str, value: Any) -> None:
 
 def read_cell(variable: types.CellType, _name: str) -> Any:
     """The value of a variable of a closure; NOTHING before it is assigned."""
-    try:
-        return variable.cell_contents
-    except ValueError:
-        return NOTHING
+    return cell_contents(variable, NOTHING)
 
 
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
