@@ -155,6 +155,10 @@ def ifftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     return jnp.fft.ifftshift(as_operand(input), dim)
 
 
+def _frequencies(of, n, d, dtype):
+    return wrap(of(check_positive_int(n, "n", of.__name__), d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+
+
 def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of fft of length n, for samples at a distance of d.
 
@@ -162,11 +166,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
-    return wrap(
-        jnp.fft.fftfreq(check_positive_int(n, "n", "fftfreq"), d).astype(
-            mstype.to_jax(mstype.float32 if dtype is None else dtype)
-        )
-    )
+    return _frequencies(jnp.fft.fftfreq, n, d, dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
@@ -176,11 +176,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
         >>> print(ops.rfftfreq(4))
         [0.   0.25 0.5 ]
     """
-    return wrap(
-        jnp.fft.rfftfreq(check_positive_int(n, "n", "rfftfreq"), d).astype(
-            mstype.to_jax(mstype.float32 if dtype is None else dtype)
-        )
-    )
+    return _frequencies(jnp.fft.rfftfreq, n, d, dtype)
 
 
 @operator(2, name="stft")
