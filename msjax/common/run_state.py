@@ -116,7 +116,7 @@ class GlobalHooks:
         return self.table
 
     def _set_hooks(self, table: HookTable) -> None:
-        HookTable.before_change()
+        HookTable.before_change(self)
         self.table = table
         VERSION.changed()
         self.changed(table)  # pyright: ignore[reportOptionalCall]

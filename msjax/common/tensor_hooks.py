@@ -18,6 +18,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
+from msjax.core.base.reversible import put_back
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, Frame, Hook, HookKind, HookTable, RemovableHandle
 
@@ -58,15 +59,25 @@ class HookList:
 
     def put(self, hook: Hook) -> None:
         """Add a hook, without telling programs."""
-        HookTable.before_change()
+        HookTable.before_change(self)
         self.hooks[hook.id] = hook
         self._tell_copies()
 
     def take(self, id: int) -> None:
         """Take the hook of this number off, if it is there, without telling programs."""
-        HookTable.before_change()
+        HookTable.before_change(self)
         self.hooks.pop(id, None)
         self._tell_copies()
+
+    @property
+    def _hooks(self) -> tuple[Hook, ...]:
+        return self.gradient
+
+    def _set_hooks(self, hooks):
+        HookTable.before_change(self)
+        put_back(self.hooks, {hook.id: hook for hook in hooks})
+        self._tell_copies()
+        VERSION.changed()
 
     def _tell_copies(self):
         parameter = None if self.parameter is None else self.parameter()
@@ -104,10 +115,7 @@ class HookList:
 
     def clear(self) -> None:
         """Remove all hooks."""
-        HookTable.before_change()
-        self.hooks.clear()
-        self._tell_copies()
-        VERSION.changed()
+        self._set_hooks(())
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""

@@ -31,10 +31,16 @@ class OwnOutput:
         return getattr(self.outer, name)
 
 
-def same_items(container: Any, before: Any) -> bool:
-    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before."""
+def same_items(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
+    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before.
+
+    Args:
+        left: keys of a dict that make no difference.
+    """
     if isinstance(container, dict):
-        return container.keys() == before.keys() and all(container[key] is value for key, value in before.items())
+        there = container.keys() - left if left else container.keys()
+        was = before.keys() - left if left else before.keys()
+        return there == was and all(container[key] is before[key] for key in was)
     if isinstance(container, set):
         return container == before
     return len(container) == len(before) and all(a is b for a, b in zip(container, before))
@@ -46,11 +52,11 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
     Args:
         left: keys of a dict under which other threads may set something meanwhile: what stands there stays.
     """
+    if same_items(container, before, left):
+        return False
     kept = {key: container[key] for key in left if key in container} if isinstance(container, dict) else {}
     if isinstance(container, dict):
         before = {key: value for key, value in before.items() if key not in left} | kept
-    if same_items(container, before):
-        return False
     # The builtin class's own methods: a subclass may do other things in them, as Counter.update adds.
     kinds: tuple[Any, ...] = (OrderedDict, dict, set, deque, list, bytearray)
     kind = next(kind for kind in kinds if isinstance(container, kind))

@@ -149,6 +149,11 @@ class State(threading.local):
         if self.trace is not None:
             self.trace.wrote(tensor)
 
+    def hooks_change(self, owner: Any) -> None:
+        """The hooks of an owner are about to change; see `msjax.core.hooks.worker.before_change`."""
+        if self.trace is not None:
+            self.trace.hooks_change(owner)
+
     def stops_gradients(self) -> None:
         """`ops.stop_gradient` is called."""
         if self.trace is not None:
@@ -250,6 +255,9 @@ class ProgramUnderWay:
 
     def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
+
+    def hooks_change(self, owner: Any) -> None:
+        """Called before the code changes the hooks of an owner."""
 
     def wrote(self, tensor: Any) -> None:
         """Called when the code has written to a Tensor, which is no view."""

@@ -18,7 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -472,8 +472,14 @@ def flush() -> None:
     WORKER.raise_pending()
 
 
-def before_change() -> None:
-    """Run the pending calls of hooks in slots before hooks change."""
+def before_change(owner: Any = None) -> None:
+    """Called before hooks change: the pending calls of hooks in slots run, and a trace under way notes the hooks of `owner`.
+
+    Args:
+        owner: whose hooks a trace can put back: it has `_hooks`, a HookTable or a tuple, and `_set_hooks`, which replaces that.
+    """
+    if owner is not None:
+        STATE.hooks_change(owner)
     if ACTIVITY.late_slots and not STATE.hooks_run and jax_slots.trace_state() == jax_slots.NO_TRACE:
         wait_for_programs()
         WORKER.wait()

@@ -34,6 +34,7 @@ from msjax.engine.autograd.recording import GradientScope, TracedTape, wait_for
 from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.program import VALUE, Program, SignatureChanged, aliases, is_input, raw, results
 from msjax.engine.compile.trace import NeedsPyNative, Trace
+from msjax.engine.compile.walk import Walk
 from msjax.engine.processes.groups import PROCESSES
 from msjax.engine.programs.compiler_options import compile_program, worth_donating
 
@@ -65,14 +66,15 @@ class Body:
     wanted_arguments: Sequence[bool] = ()
 
 
-def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTreeDef, before: Snapshot) -> Program:
+def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTreeDef, walk: Walk) -> Program:
     """Trace and compile a function for the arguments of one call.
 
-    Variables that turn out to be missing join the others, and the code is traced again, from the Python state `before`.
+    Variables that turn out to be missing join the others, and the code is traced again, from the same state of Python.
 
     Args:
         variables: the Tensors that it is known to use.
         leaves, treedef: of the arguments.
+        walk: it has just found what the code may read.
 
     Raises:
         FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
@@ -80,16 +82,19 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
     draws = list(body.draws)  # what one trace makes, the next one finds there
+    before = Snapshot(walk)
     try:
         for _ in range(8):
             known = {id(v) for v in variables}
             variables += [v for k, v in passed.items() if k not in known]
-            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, draws, before.reads)
+            before.note_tensors(variables)
+            attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, Trace(variables, draws, walk.reads, before))
             missing = attempt.trace_it()
             if not missing:
+                effects = not before.holds()
                 if body.again:
                     before.restore()
-                return attempt.program(body)
+                return attempt.program(body, before, effects)
             variables += missing
             before.restore()
         raise NeedsPyNative("it uses new Tensors from outside at every run")
@@ -101,7 +106,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
 class _TraceOfBody:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body: Body, variables, leaves, treedef, inputs, draws, reads):
+    def __init__(self, body: Body, variables, leaves, treedef, inputs, trace):
         self.body: Any = body  # None when it has run
         self.variables = list(variables)
         self.leaves: Any = leaves
@@ -112,7 +117,7 @@ class _TraceOfBody:
         self.kept: list[int] = []
         self.wanted: list[bool] = []
         self.axes = PROCESSES.axes()
-        self.trace = Trace(self.variables, draws, reads)
+        self.trace = trace
         self.in_body = False
 
     def trace_it(self):
@@ -121,12 +126,9 @@ class _TraceOfBody:
         with LOCK:
             values = [*map(VALUE, self.variables), *[raw(self.leaves[i]) for i in self.inputs]]
             again = self.body.again
-            of_arguments = [leaf._hooks for leaf in self.leaves if isinstance(leaf, Tensor) and leaf._hooks is not None]
-            hooks, done = [dict(hooks.hooks) for hooks in of_arguments], False
             try:
                 with CallsAsOutputs():
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=self.axes)(*values)
-                done = True
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
                 if not self.trace.missing:
@@ -136,10 +138,6 @@ class _TraceOfBody:
                         raise FailedInBody from error
                     raise
             finally:
-                if not done or self.trace.missing:
-                    # The body runs again, and registers them again.
-                    for hook_list, earlier in zip(of_arguments, hooks):
-                        hook_list.hooks = earlier
                 # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
                 self.body = self.leaves = None
                 self.trace.forget()
@@ -268,7 +266,7 @@ class _TraceOfBody:
                 f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
             )
 
-    def program(self, body):
+    def program(self, body, before, effects):
         trace = self.trace
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
@@ -313,6 +311,8 @@ class _TraceOfBody:
             may_be_rejected=trace.may_be_rejected,
             uses_callbacks=trace.uses_callbacks,
             draws=trace.draws,
+            before=before,
+            effects=effects,
             tape=self.tape,
             kept=[order[n] for n in self.kept],
             wanted=self.wanted,

@@ -77,6 +77,13 @@ def holds_user_data(cls: type) -> bool:
     return _is_namespace(cls.__module__, cls.__qualname__)
 
 
+def is_method_of_library(function: Any) -> bool:
+    """Whether a function is a method of an object of a library's, maybe with arguments set in advance."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return isinstance(function, types.MethodType) and is_library(type(function.__self__).__module__)
+
+
 def is_import(name: str, value: Any) -> bool:
     """Whether a name stands for a library's module, for its class under the class's own name, or for that of an object: nobody gives it
     another value."""

@@ -129,7 +129,10 @@ class Compiled:
             result = program.run(leaves, node)
             if program.look_after:
                 first, program.first = program.first, False
-                self._environments.after_run(first)
+                arguments = objects_among(leaves) if program.arguments is not None else ()
+                if self._environments.after_run(first, arguments) and first and program.effects:
+                    # Should that state come back, the code has to change it again.
+                    self._environments.now.drop(program.of or program)
                 program.look_after = program.observes and bool(self._environments.now.guards.contents)
         except SignatureChanged:
             # A variable has another shape or dtype than when it was made.
@@ -190,7 +193,9 @@ class Compiled:
         known = {id(v) for v, is_wanted in zip(program.variables, wanted) if is_wanted}
         body = Body(self.body, self.subject(), self.name, True, program.draws, lambda v: id(v) in known, wanted[n:])
         treedef = program.arguments
-        found = self.derived(program, tuple(wanted), body, leaves, treedef, objects_among(leaves) if treedef is not None else ())
+        objects = objects_among(leaves) if treedef is not None else ()
+        with program.before.in_place():
+            found = self.derived(program, tuple(wanted), body, leaves, treedef, objects)
         if found.eager:
             raise RuntimeError(
                 f"The gradient of {self.name}, which is compiled, can't be traced: {found.why}. Run it in PyNative mode."
@@ -292,8 +297,7 @@ class Compiled:
             walk = walk or Walk([*self._environments.roots(), *objects])
             if walk.refused is not None:
                 raise NeedsPyNative(walk.refused)
-            before = Snapshot(walk)
-            return build(body, variables, leaves, treedef, before)
+            return build(body, variables, leaves, treedef, walk)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import contextlib
+import copy
+import dataclasses
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -12,9 +16,12 @@ from msjax.common.bases import CellBase
 from msjax.common.random import default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
-from msjax.core.base.reversible import put_back
-from msjax.core.door import VERSION
-from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of
+from msjax.common.tensor_hooks import HookList
+from msjax.core.base.reversible import put_back, same_items
+from msjax.core.base.weak import new_number
+from msjax.core.door import VERSION, HookTable
+from msjax.engine.compile.code_names import names_of_class
+from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, looked_up, put_attribute, read_in_class
 from msjax.engine.compile.walk import Walk
 
 # Toggling hooks or settings goes through a few counts of `VERSION`, and comes back to them: so many are remembered.
@@ -67,7 +74,6 @@ class Environments:
         self._roots = roots
         self._by_key: dict[Hashable, Environment] = {}
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
-        self._logs: dict[int, Any] = {}
         self.now: Environment = Environment(Guards([]), [], with_arguments=True)  # before the first call
         self.own_changes = 0
 
@@ -82,7 +88,7 @@ class Environments:
             arguments: those objects among the arguments whose state the signature does not tell; see `objects_among`.
 
         Returns:
-            The environment, and the walk from `roots` and `arguments` by which it was found, if there was one that left nothing out.
+            The environment, and the walk from `roots` and `arguments` by which it was found, if there was one.
         """
         version, now = VERSION.n, self.now
         if not arguments:
@@ -93,7 +99,7 @@ class Environments:
                 recent.version = version
                 self.now = recent
                 return recent, None
-        walk = Walk([*self.roots(), *arguments], self._logs)
+        walk = Walk([*self.roots(), *arguments])
         guards = walk.guards()
         found = self._by_key.get(guards.key)
         if found is None:
@@ -106,27 +112,26 @@ class Environments:
         if not arguments:
             found.version = version
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
-        return found, None if self._logs else walk
+        return found, walk
 
-    def after_run(self, first: bool = False) -> bool:
+    def after_run(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
         """Notice what a run has changed of the present environment; returns whether it has.
-
-        Lists that only grow are logs, and make no difference from then on.
 
         Args:
             first: it was the first run of its program, so that names and what `VERSION` counts are looked at, too. Later runs can
                 change containers only, by observers.
+            arguments: those of the run, as `find` has them. Without them, an environment that tells of some is not looked at.
         """
         now = self.now
         guards = now.guards
-        if now.with_arguments or (now.version == VERSION.n and guards.hold() if first else guards.hold(contents_alone=True)):
+        if (now.with_arguments and not arguments) or (
+            now.version == VERSION.n and guards.hold() if first else guards.hold(contents_alone=True)
+        ):
             if first:
                 self.own_changes = 0
             return False
-        self._logs |= {id(guard.container): guard.container for guard in guards.contents if guard.has_grown()}
-        expected = guards.key_with_logs(self._logs)
-        guards = Walk(self.roots(), self._logs).guards()
-        if guards.key != expected:
+        guards = Walk([*self.roots(), *arguments]).guards()
+        if guards.key != now.guards.key:
             self.own_changes += first
             return True
         self.own_changes = 0
@@ -152,8 +157,24 @@ def objects_among(leaves: Iterable[Any]) -> list[Any]:
     return [leaf for leaf in leaves if not isinstance(leaf, _TOLD_BY_SIGNATURE)]
 
 
-# Hooks of a cell may come and go in other threads meanwhile.
+# Hooks of a cell may come and go in other threads meanwhile. Those that the code itself changes are noted.
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
+
+
+def _contents(containers):
+    """[(container, copy)]. No copy keeps hooks alive that are removed later."""
+    copies = [(container, entries_of(container)) for container in containers]
+    for _, entries in copies:
+        for name in _OTHERS_MAY_SET if isinstance(entries, dict) else ():
+            entries.pop(name, None)
+    return copies
+
+
+def _names_in_cells(classes):
+    """Names of data in classes of Cells. Cells tell when these change, so that guards have no names of them."""
+    cells = [cls for cls in classes if issubclass(cls, CellBase)]
+    places = [place for cls in cells for name in names_of_class(cls).data for place in looked_up(cls, name)]
+    return [Name(None, read_in_class, put_attribute, *place) for place in places]
 
 
 class Snapshot:
@@ -168,18 +189,65 @@ class Snapshot:
         cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
         if observers:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
-        self._containers = [(c, entries_of(c)) for c in (*walk.containers, *map(vars, walk.modules))]
-        self._names = [guard for guard in walk.found if isinstance(guard, Name)]
-        self._cell = cells[0] if cells else None
+        self._containers = _contents([*walk.containers, *map(vars, walk.modules)])
+        self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk.classes)
+        self._hooks: list[tuple[Any, Any]] = []  # (owner, its hooks) of those whose hooks were noted
+        self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
+        self._number = new_number()
+        self._cell = weakref.ref(cells[0]) if cells else lambda: None
         self._seeds = SEEDS.snapshot()
-        self.reads = walk.reads
+
+    def note_tensors(self, tensors: Iterable[Tensor]) -> None:
+        """Keep which lists of hooks these Tensors have. One that came meanwhile is not theirs yet."""
+        for tensor in tensors:
+            hooks = tensor._hooks
+            self._tensors.setdefault(id(tensor), (tensor, hooks if hooks is None or hooks.number < self._number else None))
+
+    def note_hooks(self, owner: Any) -> None:
+        """Keep the hooks of an owner, which the code that is traced is about to change."""
+        # Other lists are of Tensors that the code computes, or not their Tensor's yet.
+        is_of_before = not isinstance(owner, HookList) or owner.number < self._number
+        if is_of_before and all(known is not owner for known, _ in self._hooks):
+            self._hooks.append((owner, owner._hooks))
+
+    def holds(self) -> bool:
+        """Whether everything is as it was."""
+        return (
+            all(same_items(container, before, _OTHERS_MAY_SET) for container, before in self._containers)
+            and all(name.holds() for name in self._names)
+            and all(owner._hooks == hooks for owner, hooks in self._hooks)
+            and all(tensor._hooks is hooks for tensor, hooks in self._tensors.values())
+        )
 
     def restore(self) -> None:
         """Put everything back."""
         changed = [put_back(container, before, _OTHERS_MAY_SET) for container, before in self._containers]
         for name in self._names:
             name.put_back()
+        for tensor, hooks in self._tensors.values():
+            if tensor._hooks is not hooks:
+                tensor._hooks = hooks
+        for owner, hooks in self._hooks:
+            owner._set_hooks(hooks)
+            for hook in hooks.all() if isinstance(hooks, HookTable) else ():
+                hook.removed = False
         SEEDS.put_back(self._seeds)
         VERSION.changed()
-        if True in changed and self._cell is not None:
-            self._cell._structure_changed()
+        cell = self._cell()
+        if True in changed and cell is not None:
+            cell._structure_changed()
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """A context in which everything is as it was; at its end, it is as it is now."""
+        now = copy.copy(self)
+        now._containers = _contents([container for container, _ in self._containers])
+        now._names = [dataclasses.replace(name, value=name.read(name.owner, name.name)) for name in self._names]
+        now._hooks = [(owner, owner._hooks) for owner, _ in self._hooks]
+        now._tensors = {number: (tensor, tensor._hooks) for number, (tensor, _) in self._tensors.items()}
+        now._seeds = SEEDS.snapshot()
+        self.restore()
+        try:
+            yield
+        finally:
+            now.restore()

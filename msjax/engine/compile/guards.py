@@ -12,7 +12,7 @@ import collections
 import contextlib
 import types
 import weakref
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import zip_longest
@@ -55,7 +55,7 @@ BY_TEXT = (float, complex, slice)
 BY_VALUE = frozenset(STATIC).difference(BY_TEXT, _SCALARS)
 
 # Containers that code may change, and whose items have an order.
-_ORDERED = (list, collections.deque)
+APPENDED_TO = (list, collections.deque)
 
 # Those that are told by their bytes, and those with keys.
 ARRAYS = (np.ndarray, bytearray, array.array)
@@ -110,12 +110,10 @@ class Guard:
 
     Attributes:
         seen: hashable; what makes a difference. Keys are made of these, in the order of the guards.
-        within: the guard of the list, set or dict in which it was found; None outside of all.
         keeps: what is told from others by its identity, kept alive so that nothing else gets its id; None where there is nothing.
     """
 
     seen: Hashable
-    within: Contents | None = field(repr=False)
     keeps: Any = field(default=None, repr=False, kw_only=True)
 
 
@@ -165,11 +163,6 @@ class Variable(Guard):
         return now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
 
 
-def log_key(container: Any) -> Hashable:
-    """The key of a list or deque that the program only appends to: its identity, whatever it holds."""
-    return "log", id(container)
-
-
 @dataclass(eq=False, slots=True)
 class Name(Guard):
     """A name that code uses: a global, a variable of a closure, an attribute of a class or function, a slot. Nobody counts changes.
@@ -192,9 +185,13 @@ class Name(Guard):
         """The check holds if the name still has the same object."""
         return self.read, self.owner, self.name, self.value
 
+    def holds(self) -> bool:
+        """Whether the same object still stands there."""
+        return self.read(self.owner, self.name) is self.value
+
     def put_back(self) -> None:
         """Write what stood there, if something else does now."""
-        if self.read(self.owner, self.name) is not self.value:
+        if not self.holds():
             self.write(self.owner, self.name, self.value)
 
 
@@ -204,6 +201,14 @@ class Name(Guard):
 def read_in_class(owner: type, name: str) -> Any:
     """What a class itself holds under a name, descriptors themselves, or NOTHING."""
     return vars(owner).get(name, NOTHING)
+
+
+def looked_up(cls: type, name: str) -> Iterator[tuple[type, str, Any]]:
+    """(class, name, what stands there itself, or NOTHING) of the classes in which an attribute of `cls` is looked for, up to the one that has it."""
+    for owner in cls.__mro__:
+        yield owner, name, read_in_class(owner, name)
+        if name in vars(owner):
+            return
 
 
 def read_slot(owner: Any, name: str) -> Any:
@@ -275,22 +280,11 @@ class Contents(Guard):
         elif isinstance(container, TABLES):
             now = entries_of(container)
             same, self.held = _same_dict, (tuple(now), tuple(now.values()))
-        elif isinstance(container, _ORDERED):
+        elif isinstance(container, APPENDED_TO):
             same, self.held = _same_items, tuple(container)
         else:
             same, self.held = eq, container.copy()
         return same, container, self.held, True
-
-    def has_grown(self) -> bool:
-        """Whether a list or deque holds what it held and more behind it; a full deque has dropped items for that."""
-        container, held = self.container, self.held
-        if not isinstance(container, _ORDERED):
-            return False
-        if not isinstance(container, collections.deque) or len(container) != container.maxlen:
-            return len(container) > len(held) and all(map(is_, container, held))
-        items = tuple(container)
-        kept = (held[dropped:] for dropped in range(max(len(held), 1)))
-        return any(len(old) < len(items) and all(map(is_, items, old)) for old in kept)
 
 
 @dataclass(eq=False, slots=True)
@@ -358,7 +352,10 @@ class Guards:
 
     def __init__(self, found: list[Guard]):
         self.found = found
-        self.key: tuple[Any, ...] = self.key_with_logs(())
+        places = {guard: number for number, guard in enumerate(found) if isinstance(guard, Contents)}
+        self.key: tuple[Any, ...] = tuple([
+            ("again", places.get(guard.first)) if isinstance(guard, FoundBefore) else guard.seen for guard in found
+        ])  # fmt: skip
         self.contents: list[Contents] = []
         self._hooked: list[Any] = []
         checks = []
@@ -382,27 +379,6 @@ class Guards:
     def stale(self) -> bool:
         """True if a hook was removed: the key never comes again."""
         return any(guard.stale() for guard in self._hooked)
-
-    def key_with_logs(self, logs: Collection[int]) -> tuple[Any, ...]:
-        """The key as it would be if these containers had been known to be logs, whose contents don't count.
-
-        Args:
-            logs: their ids.
-        """
-        key, left_out, places = [], set(), {}
-        for guard in self.found:
-            if guard.within in left_out:
-                left_out.add(guard)
-            elif isinstance(guard, Contents):
-                if id(guard.container) in logs:
-                    left_out.add(guard)
-                    key.append(log_key(guard.container))
-                else:
-                    places[guard] = len(key)
-                    key.append(guard.seen)
-            else:
-                key.append(("again", places.get(guard.first)) if isinstance(guard, FoundBefore) else guard.seen)
-        return tuple(key)
 
 
 # ---- what differs where a function is compiled again and again for the same shapes, told once by the log

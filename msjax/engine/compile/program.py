@@ -24,6 +24,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.core.door import AfterRun
 from msjax.engine.autograd.inplace import rebind
 from msjax.engine.autograd.recording import TracedTape
+from msjax.engine.compile.environment import Snapshot
 from msjax.engine.compile.guards import STATIC, static_key
 from msjax.engine.compile.trace import RunRejected
 from msjax.engine.programs.store import JAX_CACHE
@@ -127,6 +128,8 @@ class Program:
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
         uses_callbacks: True if some events are host callbacks, which each run makes.
         draws: the states of its random operators; see `Trace.draws`.
+        before: the state of Python in which its code was traced.
+        effects: whether the code has changed that.
         tape: of the forward pass that it is, where a gradient is recorded around its calls; None for other programs.
         kept: the numbers of the outputs that the nodes of the tape keep.
         wanted: for each variable and each Tensor among the arguments, whether its gradient is recorded.
@@ -156,6 +159,8 @@ class Program:
     may_be_rejected: bool
     uses_callbacks: bool
     draws: list[tuple[Any, Any]]
+    before: Snapshot
+    effects: bool
     tape: TracedTape | None
     kept: list[int]
     wanted: list[bool]

@@ -28,6 +28,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import effects, goes_to_print
 from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, ProgramUnderWay
+from msjax.engine.compile.environment import Snapshot
 
 if TYPE_CHECKING:
     from flax import nnx
@@ -136,6 +137,7 @@ class Trace(ProgramUnderWay):
         variables: the Tensors that it is known to read or write from outside.
         draws: the states of its random operators, where the code was traced before.
         reads: whether the code may read a container, or a name of something that has names; see `Walk.reads`.
+        before: the state of Python before the code runs, where hooks are noted that the code changes.
 
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -147,10 +149,13 @@ class Trace(ProgramUnderWay):
         rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
     """
 
-    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[[Any, str | None], bool]):
+    def __init__(
+        self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[[Any, str | None], bool], before: Snapshot
+    ):
         super().__init__()
         self.draws = draws
         self.reads = reads
+        self.hooks_change = before.note_hooks
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}

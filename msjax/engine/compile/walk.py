@@ -15,7 +15,6 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from msjax.engine.compile.code_names import (
     function_of,
     holds_user_data,
     is_import,
+    is_method_of_library,
     is_plain,
     methods_of,
     names_of_class,
@@ -47,6 +47,7 @@ from msjax.engine.compile.code_names import (
     texts_in,
 )
 from msjax.engine.compile.guards import (
+    APPENDED_TO,
     ARRAYS,
     STATIC,
     TABLES,
@@ -62,7 +63,6 @@ from msjax.engine.compile.guards import (
     bytes_of,
     entries_of,
     is_gone,
-    log_key,
     outline,
     put_attribute,
     put_in_cell,
@@ -91,37 +91,36 @@ class Walk:
 
     Args:
         roots: functions, cells and other objects.
-        logs: ids of containers that running the program makes longer: what they hold makes no difference.
 
     Attributes:
         found: the guards, in the order in which they were found.
         variables: Tensors, Parameters and Buffers.
         modules: cells and other modules of nnx.
         containers: lists, deques, sets and dicts, attributes of objects included.
+        classes: {class: its depth}.
         refused: why the code can't be compiled, if something was found that no guard can tell of.
     """
 
-    def __init__(self, roots: list[Any], logs: Collection[int] = ()):
-        self.found: list[Guard] = [Guard(settings_key(), None)]
+    def __init__(self, roots: list[Any]):
+        self.found: list[Guard] = [Guard(settings_key())]
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
+        self.classes: dict[type, int] = {}
         self.refused: str | None = None
-        self._logs = logs
-        self._within = None
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
         self._names: set[str] = set()
         self._users_names = set()  # those of them in the users' code
         self._namespaces = []
-        # (cell or plain object, its attributes that no code has named so far, `_within`, depth): what they hold makes no difference.
-        self._unread: list[tuple[Any, dict[str, Any], Contents | None, int]] = []
+        # (cell or plain object, its attributes that no code has named so far, depth): what they hold makes no difference.
+        self._unread: list[tuple[Any, dict[str, Any], int]] = []
+        self._logs: list[tuple[str, Any, int]] = []  # (name, list, depth), where code only appends
         self._asked: set[str] = set()  # texts in code that reads attributes by computed names
-        self._classes: dict[type, int] = {}  # {class: its depth}
         self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
-            self.found.append(Guard(registry.key, None))
+            self.found.append(Guard(registry.key))
             for hook in registry.hooks:
                 self._hook(hook)
         self.follow(roots)
@@ -152,6 +151,9 @@ class Walk:
                     self._item(namespace, name, depth)
             self._visit_methods()
             self._visit_attributes()
+            for name, log, depth in [*self._logs]:
+                if self._reads_items(name) and id(log) not in self._visited:
+                    self._visit(log, depth)
 
     # ---- values
 
@@ -168,7 +170,7 @@ class Walk:
             self._hooks(value)
         elif isinstance(value, (tuple, frozenset)):
             seen = outline(value)
-            self.found.append(Guard((kind.__name__, *seen), self._within))
+            self.found.append(Guard((kind.__name__, *seen)))
             self._items(value, seen, depth)
             self._besides(value, depth)
         elif isinstance(value, (list, set, collections.deque, *TABLES)):
@@ -177,7 +179,7 @@ class Walk:
             if not self._found_before(value):
                 self._array(value, depth)
         elif kind in STATIC:
-            self.found.append(Guard(static_key(value), self._within))
+            self.found.append(Guard(static_key(value)))
         else:
             self._object(value, depth)
 
@@ -191,9 +193,6 @@ class Walk:
             self._all_read = any(known is None and not isinstance(item, VALUES) for item, known in zip(items, seen))
 
     def _container(self, container, depth):
-        if id(container) in self._logs:
-            self.found.append(Guard(log_key(container), self._within))
-            return
         if self._found_before(container):
             return
         kind = type(container).__name__
@@ -202,7 +201,7 @@ class Walk:
         if depth >= _DEPTH:
             self._all_read = True
             self._visited[id(container)] = None
-            self.found.append(Guard((kind, len(container)), self._within))
+            self.found.append(Guard((kind, len(container))))
             return
         if isinstance(container, TABLES):
             entries = entries_of(container)
@@ -211,9 +210,8 @@ class Walk:
         else:
             keys, items = (), [*container]
         seen = outline(items)
-        outer, self._within = self._within, self._contents(container, (kind, keys, seen))
+        self._contents(container, (kind, keys, seen))
         self._items(items, seen, depth)
-        self._within = outer
         self._besides(container, depth)
         if isinstance(container, collections.defaultdict):
             self._name(getattr, setattr, container, "default_factory", depth)
@@ -233,26 +231,20 @@ class Walk:
             self._attributes(value, depth)
 
     def _contents(self, container, seen):
-        guard = self._visited[id(container)] = Contents(seen, self._within, container)
+        guard = self._visited[id(container)] = Contents(seen, container)
         self.found.append(guard)
-        return guard
 
     def _found_before(self, container):
         """Whether a container was found before; then the guard says where."""
-        if id(container) not in self._visited:
-            return False
-        first = self._visited[id(container)]
-        if first is None:
-            self.found.append(Guard((type(container).__name__, len(container)), self._within))
-        else:
-            self.found.append(FoundBefore(None, self._within, first))
-        return True
+        if found := id(container) in self._visited:
+            self.found.append(FoundBefore(None, self._visited[id(container)]))
+        return found
 
     def _tensor(self, tensor):
         hooks = tensor.__dict__.get("_hooks")
         key, modifiers = (hooks.key, hooks.of_programs) if hooks else ((), [])
         requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
-        self.found.append(Variable(("tensor", id(tensor), requires_grad, key), self._within, tensor, key, modifiers))
+        self.found.append(Variable(("tensor", id(tensor), requires_grad, key), tensor, key, modifiers))
         known, root = id(tensor) in self._visited, root_of(tensor)  # a part is read from the whole
         if id(root) not in self._visited:
             self._visited[id(root)] = None
@@ -263,24 +255,20 @@ class Walk:
 
     def _hooks(self, table):
         # Observers stand in slots: which functions they are makes no difference.
-        self.found.append(Hooks(table.key, self._within, table.of_programs))
+        self.found.append(Hooks(table.key, table.of_programs))
         for hook in table.of_programs:
             self._hook(hook)
 
     def _hook(self, hook):
         """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
         hooks read nothing of the user's."""
-        method = hook.fn
-        while isinstance(method, functools.partial):
-            method = method.func
-        own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
-        if not own and not hook.in_slot:
+        if not hook.in_slot and not is_method_of_library(hook.fn):
             self._visit(hook.fn, 1)
 
     def _module(self, module):
         number, cls = identity(module), type(module)
         if id(module) in self._visited:
-            self.found.append(Guard(("module", number), self._within))
+            self.found.append(Guard(("module", number)))
             return
         self._visited[id(module)] = None
         self.modules.append(module)
@@ -292,12 +280,12 @@ class Walk:
         }
         if isinstance(module, CellBase):
             read = always_read(module, attributes, self._names_of(cls).libraries)
-            self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, self._within, 0))
+            self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, 0))
             attributes = read
         seen = outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
-            self.found.append(Guard(whole, self._within))  # its number tells it from others, so that no cell is kept alive
+            self.found.append(Guard(whole))  # its number tells it from others, so that no cell is kept alive
         else:
             # Other modules don't tell when an attribute changes.
             self._contents(vars(module), whole)
@@ -313,9 +301,9 @@ class Walk:
             self._visit(value.__func__, depth)
             return
         if isinstance(value, HookSite):  # made anew when hooks come and go; one for the same hooks is equal
-            self.found.append(Guard(("hooks", value), self._within))
+            self.found.append(Guard(("hooks", value)))
         else:
-            self.found.append(Guard(("object", id(value)), self._within, keeps=value))
+            self.found.append(Guard(("object", id(value)), keeps=value))
         if id(value) in self._visited:
             return
         if isinstance(value, type) and depth < _DEPTH and not is_library(value.__module__):
@@ -356,8 +344,8 @@ class Walk:
     def _attributes(self, value, depth):
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict) and is_plain(cls):
-            self._unread.append((value, entries_of(attributes), self._within, depth))
-            self.found.append(ReadAttributes(cls.__name__, self._within, attributes))
+            self._unread.append((value, entries_of(attributes), depth))
+            self.found.append(ReadAttributes(cls.__name__, attributes))
             self.containers.append(attributes)
         elif isinstance(attributes, dict):
             now = entries_of(attributes)
@@ -379,12 +367,12 @@ class Walk:
         self._visited[id(cls)] = None
         names = self._names_of(cls)
         self._names |= names.libraries
-        self._classes[cls] = depth
+        self.classes[cls] = depth
         if issubclass(cls, CellBase):  # tells when an attribute changes
             if names.data:
                 data = {name: inspect.getattr_static(cls, name) for name in names.data}
                 seen = outline(data.values())
-                self.found.append(Guard((*data, seen), self._within))
+                self.found.append(Guard((*data, seen)))
                 self._items(data.values(), seen, depth)
         else:
             self._name(getattr, put_nothing_back, cls, "__mro__", depth)
@@ -417,8 +405,8 @@ class Walk:
         names = names_in(function.__code__)
         self._names.update(names)
         library = is_library(function.__globals__.get("__name__") or "")
-        if not library:
-            self._users_names.update(names_read_in(function.__code__))
+        read = names_read_in(function.__code__) if not library else [f"{name}[:]" for name in function.__code__.co_freevars]
+        self._users_names.update(read)
         # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
         inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -456,7 +444,7 @@ class Walk:
 
     def _visit_methods(self):
         """Of the users' classes, the methods that some code names or Python calls, and what it asks for, though there may be nothing yet."""
-        for cls, depth in [*self._classes.items()]:
+        for cls, depth in [*self.classes.items()]:
             names = self._names_of(cls)
             named = self._users_names | names.libraries | ENTRIES
             for name in names.own if issubclass(cls, CellBase) else ():
@@ -468,18 +456,27 @@ class Walk:
     def _visit_attributes(self):
         """Of cells and plain objects, the attributes that some code names."""
         taken = [
-            (owner, name, attributes.pop(name), within, depth)
-            for owner, attributes, within, depth in self._unread
+            (owner, name, attributes.pop(name), depth)
+            for owner, attributes, depth in self._unread
             for name in [name for name in attributes if self._all_read or name in self._users_names]
         ]
-        outer = self._within
-        for owner, name, value, self._within, depth in taken:
+        for owner, name, value, depth in taken:
             known = static_key(value) if type(value) in STATIC else None
             if isinstance(owner, CellBase):
-                self.found.append(Attribute((identity(owner), name, known), self._within, f"{type(owner).__name__}.{name}"))
+                self.found.append(Attribute((identity(owner), name, known), f"{type(owner).__name__}.{name}"))
             if known is None:
-                self._visit(value, depth + 1)
-        self._within = outer
+                self._visit_named(name, value, depth + 1)
+
+    def _visit_named(self, name, value, depth):
+        """Look at what stands under a name. What a list holds makes no difference where code only appends to it."""
+        if not isinstance(value, APPENDED_TO) or self._reads_items(name):
+            self._visit(value, depth)
+        elif id(value) not in self._visited:
+            self._logs.append((name, value, depth))
+            self.containers.append(value)
+
+    def _reads_items(self, name):
+        return self._all_read or f"{name}[:]" in self._users_names
 
     def _item(self, namespace, name, depth):
         read, write = (read_item, put_item) if namespace.get(name) is None else (dict.get, dict.__setitem__)
@@ -494,7 +491,7 @@ class Walk:
         if is_import(name, value):
             return
         known = static_key(value) if type(value) in STATIC else None
-        self.found.append(Name((name, known), self._within, read, write, owner, name, value))
+        self.found.append(Name((name, known), read, write, owner, name, value))
         # `_method` looks at the functions of classes.
         if known is None and (read is not read_in_class or function_of(value) is None):
-            self._visit(value, depth + 1)
+            self._visit_named(name, value, depth + 1)
