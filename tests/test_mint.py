@@ -44,6 +44,13 @@ CALLS = [
     (lambda a, b: F.avg_pool2d(Tensor(IMAGE), 2), IMAGE.reshape(1, 2, 2, 2, 2, 2).mean((3, 5))),
     (lambda a, b: F.conv2d(Tensor(IMAGE), mint.ones(1, 2, 4, 4)), [[[[IMAGE.sum()]]]]),
     (lambda a, b: F.conv1d(a[None], mint.ones((1, 2, 1)), padding=1), np.pad(A.sum(0), 1)[None, None]),
+    # Without an axis of examples, and with windows that overlap.
+    (lambda a, b: F.avg_pool1d(a, 3), A.mean(1, keepdims=True)),
+    (lambda a, b: F.max_pool2d(Tensor(IMAGE[0]), 2), IMAGE[0].reshape(2, 2, 2, 2, 2).max((2, 4))),
+    (lambda a, b: F.max_pool2d(Tensor(IMAGE[0]), 4, return_indices=True)[1], [[[15]], [[15]]]),
+    (lambda a, b: F.adaptive_avg_pool1d(a[None], 2), np.stack([A[:, :2].mean(1), A[:, 1:].mean(1)], 1)[None]),
+    (lambda a, b: F.adaptive_max_pool1d(a[None], 2), np.stack([A[:, :2].max(1), A[:, 1:].max(1)], 1)[None]),
+    (lambda a, b: ms.grad(lambda w: F.embedding(Tensor([1, 1]), w, max_norm=1.0).sum())(a), [[0, 0, 0], [2, 2, 2]]),
 ]
 
 

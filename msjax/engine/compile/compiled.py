@@ -130,9 +130,7 @@ class Compiled:
             if program.look_after:
                 first, program.first = program.first, False
                 arguments = objects_among(leaves) if program.arguments is not None else ()
-                if self._environments.after_run(first, arguments) and first and program.effects:
-                    # Should that state come back, the code has to change it again.
-                    self._environments.now.drop(program.of or program)
+                self._environments.after_run(first, arguments)
                 program.look_after = program.observes and bool(self._environments.now.guards.contents)
         except SignatureChanged:
             # A variable has another shape or dtype than when it was made.
@@ -269,7 +267,9 @@ class Compiled:
         if isinstance(made, Fallback):
             made.key, made.keep = key, lambda: self._keep(environment, key, made)
             return made
-        self._keep(environment, key, made)
+        # Should a state come back that the code has changed, it has to do so again.
+        if not made.effects or self._environments.look(objects)[1].key == environment.guards.key:
+            self._keep(environment, key, made)
         if treedef is None:
             environment.shapes += 1
             if environment.shapes == MANY_SIGNATURES:

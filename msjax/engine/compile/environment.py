@@ -81,6 +81,11 @@ class Environments:
         """The objects in which what it depends on is looked for."""
         return [self._subject(), *self._roots]
 
+    def look(self, arguments: Sequence[Any]) -> tuple[Walk, Guards]:
+        """A walk from `roots` and the arguments of a call, as `find` has them, and the present guards."""
+        walk = Walk([*self.roots(), *arguments])
+        return walk, walk.guards()
+
     def find(self, arguments: Sequence[Any]) -> tuple[Environment, Walk | None]:
         """The environment of a call, which becomes the present one.
 
@@ -99,8 +104,7 @@ class Environments:
                 recent.version = version
                 self.now = recent
                 return recent, None
-        walk = Walk([*self.roots(), *arguments])
-        guards = walk.guards()
+        walk, guards = self.look(arguments)
         found = self._by_key.get(guards.key)
         if found is None:
             generator = default_generator.state
@@ -130,7 +134,7 @@ class Environments:
             if first:
                 self.own_changes = 0
             return False
-        guards = Walk([*self.roots(), *arguments]).guards()
+        _, guards = self.look(arguments)
         if guards.key != now.guards.key:
             self.own_changes += first
             return True

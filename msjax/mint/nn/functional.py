@@ -23,7 +23,7 @@ from msjax.ops.methods.inplace import inplace
 # isort: off
 # The same functions as in ops.
 from msjax.ops import (
-    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, binary_cross_entropy,
+    adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, binary_cross_entropy,
     conv_transpose2d, cosine_embedding_loss, cross_entropy, embedding, fold, gelu, grid_sample, group_norm, hardshrink,
     hardsigmoid, hardswish, interpolate, l1_loss, layer_norm, logsigmoid, max_unpool2d, mish, mse_loss, pixel_shuffle, prelu,
     selu, sigmoid, soft_margin_loss, softplus, softshrink, tanh, unfold, upsample,
@@ -218,6 +218,14 @@ conv2d: _Convolution = _conv(ops.conv2d, 2)
 conv3d: _Convolution = _conv(ops.conv3d, 3)
 
 
+def _batched(n, pool, input, *args):
+    """Pool over the last `n` axes; an axis of examples is optional."""
+    if input.ndim != n + 1:
+        return pool(input, *args)
+    out = pool(ops.expand_dims(input, 0), *args)
+    return tuple([ops.squeeze(each, 0) for each in out]) if isinstance(out, tuple) else ops.squeeze(out, 0)
+
+
 def max_pool2d(
     input: Tensor,
     kernel_size: Axes,
@@ -228,7 +236,7 @@ def max_pool2d(
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window; with `return_indices`, also where it was."""
-    return ops.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+    return _batched(2, ops.max_pool2d, input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
 def avg_pool1d(
@@ -240,7 +248,8 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window; `stride` is the window's size by default."""
-    return ops.avg_pool1d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad)
+    stride = kernel_size if stride is None else stride
+    return _batched(1, ops.avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
 def avg_pool2d(
@@ -254,7 +263,7 @@ def avg_pool2d(
 ) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride, padding = kernel_size if stride is None else stride, _both_sides(padding, 2)
-    return ops.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
+    return _batched(2, ops.avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
 def avg_pool3d(
@@ -268,15 +277,18 @@ def avg_pool3d(
 ) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride, padding = kernel_size if stride is None else stride, _both_sides(padding, 3)
-    return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
+    return _batched(3, ops.avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
+    """The mean of each of `output_size` windows, which needn't divide the last axis."""
+    return ops.squeeze(ops.adaptive_avg_pool2d(ops.expand_dims(input, -2), (1, output_size)), -2)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
-    if not return_indices:
-        return ops.adaptive_max_pool1d(input, output_size)
+    """The largest value of each of `output_size` windows, which needn't divide the last axis; with `return_indices`, also where it was."""
     values, indices = ops.adaptive_max_pool2d(ops.expand_dims(input, -2), (1, output_size), True)
-    return ops.squeeze(values, -2), ops.squeeze(indices, -2)
+    return (ops.squeeze(values, -2), ops.squeeze(indices, -2)) if return_indices else ops.squeeze(values, -2)
 
 
 def pad(input: Tensor, pad: Sequence[int] | Tensor, mode: str = "constant", value: Number | None = None) -> Tensor:

@@ -201,8 +201,10 @@ def embedding_lookup(input_params: Tensor, input_indices: Tensor, offset: int = 
 def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
     rows = weight.at[ids].get(mode="fill")
     if max_norm is not None:
-        norms = jnp.linalg.norm(jax.lax.stop_gradient(rows), norm_type, -1, keepdims=True)
-        rows = rows * jnp.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(rows.dtype)
+        held = jax.lax.stop_gradient(rows)
+        norms = jnp.linalg.norm(held, norm_type, -1, keepdims=True)
+        # The gradient is that of the scaled rows.
+        rows = rows + held * (jnp.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(rows.dtype) - 1)
     share = None
     if scale:
         counts = jnp.zeros(weight.shape[0], jnp.int32).at[ids].add(1)
@@ -228,7 +230,7 @@ def embedding(
         input (Tensor): of integers, of any shape.
         weight (Tensor): the table, of shape (rows, size).
         padding_idx (int, optional): a row that gets no gradient.
-        max_norm (float, optional): longer rows are scaled down to this norm.
+        max_norm (float, optional): longer rows are scaled down to this norm in the result, whose gradient they get.
         norm_type (float): which norm. Default: 2.0.
         scale_grad_by_freq (bool): divide a row's gradient by how often it is looked up. Default: False.
 
