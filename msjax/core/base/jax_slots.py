@@ -122,7 +122,8 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
 
 def inlined(closed: jax.extend.core.ClosedJaxpr) -> Callable[..., Any]:
     """A function of a jaxpr's operands; where jax traces it, the equations are copied, as those of a function of `jax.jit(inline=True)`."""
-    sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
+    with jax.disable_jit(False):
+        sample = jax.make_jaxpr(jax.jit(lambda x: x + 1))(0.0).eqns[0]
     # True, or from jax 0.12 on, a member of an enumeration.
     at_once = getattr(type(sample.params["inline"]), "JAX_EARLY", True)
     params = {**sample.params, "jaxpr": closed, "name": "program", "inline": at_once}

@@ -151,6 +151,7 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
     step. The weights' are products over all steps after the loop, where jax's adds one up at each step, which takes as long as the loop.
     """
     outs, (first, after, gates, there) = _all_steps(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse)
+    biases = [None if b is None else b.dtype for b in (b_ih, b_hh)]
 
     def pull(x, first, after, gates, there, w_ih, w_hh, cts):
         before = tuple(
@@ -174,8 +175,8 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
             (d_w_ih,), (d_w_hh,) = _of_weights(of_x, x), _of_weights(of_h, before[0])
         d_w_ih, d_w_hh = d_w_ih.astype(w_ih.dtype), d_w_hh.astype(w_hh.dtype)
         d_c = d_states[1] if kind == "lstm" else None
-        of_biases = (b_ih, of_x), (b_hh, of_x if of_h is None else of_h)
-        d_b_ih, d_b_hh = (None if b is None else d.sum((0, 1)).astype(b.dtype) for b, d in of_biases)
+        of_biases = zip(biases, (of_x, of_x if of_h is None else of_h))
+        d_b_ih, d_b_hh = (None if dtype is None else d.sum((0, 1)).astype(dtype) for dtype, d in of_biases)
         found = (jnp.matmul(of_x, w_ih.astype(of_x.dtype)), d_states[0], d_c, None, d_w_ih, d_w_hh, d_b_ih, d_b_hh)
         return tuple(g if i in slots else None for i, g in enumerate(found))
 

@@ -65,8 +65,8 @@ def _same(x):
     return x
 
 
-def _standardize(axes, eps, shared):
-    """A function (x, gamma, beta) to gamma * (x - mean) / sqrt(variance + eps) + beta.
+def _standardize(axes, shared):
+    """A function (x, gamma, beta, eps) to gamma * (x - mean) / sqrt(variance + eps) + beta.
 
     Its custom derivative rule takes two sums over x in the backward pass; the derivative that jax derives takes six. With `shared`, it
     stores only the statistics.
@@ -76,7 +76,7 @@ def _standardize(axes, eps, shared):
         shared: True if gamma and beta have one number along these axes.
     """
 
-    def parts(x, gamma):
+    def parts(x, gamma, eps):
         """(gamma times the standardized x, what the derivative keeps of x, the inverse of its deviation)."""
         mean, variance = _moments(x, axes)
         scale = _inverse_root(variance + eps)
@@ -87,13 +87,13 @@ def _standardize(axes, eps, shared):
         return unit * gamma, (unit,), scale
 
     @jax.custom_jvp
-    def norm(x, gamma, beta):
-        return parts(x, gamma)[0] + beta
+    def norm(x, gamma, beta, eps):
+        return parts(x, gamma, eps)[0] + beta
 
     @norm.defjvp
     def norm_jvp(primals, tangents):
-        x, gamma, beta = primals
-        out, kept, scale = parts(x, gamma)
+        x, gamma, beta, eps = primals
+        out, kept, scale = parts(x, gamma, eps)
 
         def along(kept, scale, gamma, dx, dgamma, dbeta):
             over_1 = jnp.mean(dx, axes, keepdims=True)
@@ -105,7 +105,7 @@ def _standardize(axes, eps, shared):
             over_x = jnp.mean(kept[0] * dx, axes, keepdims=True)
             return gamma * (scale * (dx - over_1 - kept[0] * over_x)) + kept[0] * dgamma + dbeta
 
-        return out + beta, jax.checkpoint(along, prevent_cse=False)(kept, scale, gamma, *tangents)
+        return out + beta, jax.checkpoint(along, prevent_cse=False)(kept, scale, gamma, *tangents[:3])
 
     return norm
 
@@ -114,7 +114,7 @@ def _batch_norm_train(x, gamma, beta, mean, variance, eps, old, new):
     """Returns (output, new moving mean, new moving variance), of which `old` is the share of the old values, `new` the batch's."""
     axes = (0, *range(2, x.ndim))
     wide = _wide(x)
-    out = _standardize(axes, eps, True)(wide, _per_channel(gamma, x).astype(wide.dtype), _per_channel(beta, x).astype(wide.dtype))
+    out = _standardize(axes, True)(wide, *(_per_channel(each, x).astype(wide.dtype) for each in (gamma, beta)), eps)
     moments = _moments(jax.lax.stop_gradient(wide), axes)
     return out.astype(x.dtype), *_moving(x, mean, variance, *moments, old, new)
 
@@ -245,7 +245,7 @@ def _layer_norm(x, gamma, beta, eps, axis, params_axis):
     wide = _wide(x)
     shape = (1,) * first + wanted
     gamma, beta = gamma.astype(wide.dtype).reshape(shape), beta.astype(wide.dtype).reshape(shape)
-    return _standardize(axes, eps, False)(wide, gamma, beta).astype(x.dtype)
+    return _standardize(axes, False)(wide, gamma, beta, eps).astype(x.dtype)
 
 
 def _layer_norm_gradient(slots, x, gamma, beta, eps, axis, params_axis):
@@ -359,7 +359,7 @@ def _group_norm(x, weight, bias, eps, num_groups):
     shape = (1, num_groups, channels // num_groups) + (1,) * (x.ndim - 2)
     gamma = jnp.ones(shape, wide.dtype) if weight is None else weight.astype(wide.dtype).reshape(shape)
     beta = jnp.zeros(shape, wide.dtype) if bias is None else bias.astype(wide.dtype).reshape(shape)
-    out = _standardize(tuple(range(2, grouped.ndim)), eps, False)(grouped, gamma, beta)
+    out = _standardize(tuple(range(2, grouped.ndim)), False)(grouped, gamma, beta, eps)
     return out.reshape(x.shape).astype(x.dtype)
 
 
@@ -391,7 +391,7 @@ def group_norm(
 def _instance_norm(x, gamma, beta, eps):
     wide = _wide(x)
     gamma, beta = (_per_channel(v, x).astype(wide.dtype) for v in (gamma, beta))
-    return _standardize(tuple(range(2, x.ndim)), eps, False)(wide, gamma, beta).astype(x.dtype)
+    return _standardize(tuple(range(2, x.ndim)), False)(wide, gamma, beta, eps).astype(x.dtype)
 
 
 def _instance_norm_train(x, gamma, beta, mean, variance, eps, old, new):
