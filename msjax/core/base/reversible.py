@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any
 
 
@@ -40,10 +41,10 @@ def same_items(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
     if isinstance(container, dict):
         there = container.keys() - left if left else container.keys()
         was = before.keys() - left if left else before.keys()
-        return there == was and all(container[key] is before[key] for key in was)
+        return there == was and all(map(is_, map(container.get, was), map(before.get, was)))
     if isinstance(container, set):
         return container == before
-    return len(container) == len(before) and all(a is b for a, b in zip(container, before))
+    return len(container) == len(before) and all(map(is_, container, before))
 
 
 def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:

@@ -20,7 +20,6 @@ from msjax.common.tensor_hooks import HookList
 from msjax.core.base.reversible import put_back, same_items
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, HookTable
-from msjax.engine.compile.code_names import names_of_class
 from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, looked_up, put_attribute, read_in_class
 from msjax.engine.compile.walk import Walk
 
@@ -174,10 +173,10 @@ def _contents(containers):
     return copies
 
 
-def _names_in_cells(classes):
+def _names_in_cells(walk):
     """Names of data in classes of Cells. Cells tell when these change, so that guards have no names of them."""
-    cells = [cls for cls in classes if issubclass(cls, CellBase)]
-    places = [place for cls in cells for name in names_of_class(cls).data for place in looked_up(cls, name)]
+    names = [(cls, name) for cls in walk.classes if issubclass(cls, CellBase) for name in walk.names_of(cls).data]
+    places = [place for cls, name in names for place in looked_up(cls, name)]
     return [Name(None, read_in_class, put_attribute, *place) for place in places]
 
 
@@ -194,7 +193,7 @@ class Snapshot:
         if observers:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
         self._containers = _contents([*walk.containers, *map(vars, walk.modules)])
-        self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk.classes)
+        self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk)
         self._hooks: list[tuple[Any, Any]] = []  # (owner, its hooks) of those whose hooks were noted
         self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
         self._number = new_number()
@@ -216,12 +215,19 @@ class Snapshot:
 
     def holds(self) -> bool:
         """Whether everything is as it was."""
-        return (
-            all(same_items(container, before, _OTHERS_MAY_SET) for container, before in self._containers)
-            and all(name.holds() for name in self._names)
-            and all(owner._hooks == hooks for owner, hooks in self._hooks)
-            and all(tensor._hooks is hooks for tensor, hooks in self._tensors.values())
-        )
+        for container, before in self._containers:
+            if not same_items(container, before, _OTHERS_MAY_SET):
+                return False
+        for name in self._names:
+            if not name.holds():
+                return False
+        for owner, hooks in self._hooks:
+            if owner._hooks != hooks:
+                return False
+        for tensor, hooks in self._tensors.values():
+            if tensor._hooks is not hooks:
+                return False
+        return True
 
     def restore(self) -> None:
         """Put everything back."""

@@ -15,6 +15,7 @@ import sys
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from msjax.engine.compile.code_names import (
     NOT_GUARDED,
     VALUES,
     WEAK,
+    ClassNames,
     always_read,
     function_of,
     holds_user_data,
@@ -98,6 +100,7 @@ class Walk:
         modules: cells and other modules of nnx.
         containers: lists, deques, sets and dicts, attributes of objects included.
         classes: {class: its depth}.
+        names_of: from a class to the `ClassNames` of it.
         refused: why the code can't be compiled, if something was found that no guard can tell of.
     """
 
@@ -107,6 +110,7 @@ class Walk:
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
         self.classes: dict[type, int] = {}
+        self.names_of: Callable[[type], ClassNames] = functools.cache(names_of_class)
         self.refused: str | None = None
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
         self._names: set[str] = set()
@@ -116,7 +120,6 @@ class Walk:
         self._unread: list[tuple[Any, dict[str, Any], int]] = []
         self._logs: list[tuple[str, Any, int]] = []  # (name, list, depth), where code only appends
         self._asked: set[str] = set()  # texts in code that reads attributes by computed names
-        self._names_of = functools.cache(names_of_class)
         self._all_read = False  # some code may read any attribute, or was not looked at
         self._hooks(GLOBAL.table)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
@@ -279,7 +282,7 @@ class Walk:
             if name not in NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
         if isinstance(module, CellBase):
-            read = always_read(module, attributes, self._names_of(cls).libraries)
+            read = always_read(module, attributes, self.names_of(cls).libraries)
             self._unread.append((module, {n: value for n, value in attributes.items() if n not in read}, 0))
             attributes = read
         seen = outline(attributes.values())
@@ -365,7 +368,7 @@ class Walk:
         if id(cls) in self._visited:
             return
         self._visited[id(cls)] = None
-        names = self._names_of(cls)
+        names = self.names_of(cls)
         self._names |= names.libraries
         self.classes[cls] = depth
         if issubclass(cls, CellBase):  # tells when an attribute changes
@@ -396,7 +399,7 @@ class Walk:
     def _told_by_nobody(self, cls, name, depth):
         """Guard a name in the user's classes that don't count changes of attributes."""
         hidden = False
-        for owner in self._names_of(cls).silent:
+        for owner in self.names_of(cls).silent:
             if name in vars(owner) or not hidden:
                 self._name(read_in_class, put_attribute, owner, name, depth)
             hidden = hidden or name in vars(owner)  # what is behind it is found by `super` alone
@@ -445,7 +448,7 @@ class Walk:
     def _visit_methods(self):
         """Of the users' classes, the methods that some code names or Python calls, and what it asks for, though there may be nothing yet."""
         for cls, depth in [*self.classes.items()]:
-            names = self._names_of(cls)
+            names = self.names_of(cls)
             named = self._users_names | names.libraries | ENTRIES
             for name in names.own if issubclass(cls, CellBase) else ():
                 if self._all_read or name in named or name.startswith("__"):
