@@ -32,16 +32,10 @@ class OwnOutput:
         return getattr(self.outer, name)
 
 
-def same_items(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
-    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before.
-
-    Args:
-        left: keys of a dict that make no difference.
-    """
+def same_items(container: Any, before: Any) -> bool:
+    """Whether a list, bytearray, deque, set or dict holds the same objects as a copy of it that was made before."""
     if isinstance(container, dict):
-        there = container.keys() - left if left else container.keys()
-        was = before.keys() - left if left else before.keys()
-        return there == was and all(map(is_, map(container.get, was), map(before.get, was)))
+        return container.keys() == before.keys() and all(map(is_, map(container.get, before), before.values()))
     if isinstance(container, set):
         return container == before
     return len(container) == len(before) and all(map(is_, container, before))
@@ -53,11 +47,11 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
     Args:
         left: keys of a dict under which other threads may set something meanwhile: what stands there stays.
     """
-    if same_items(container, before, left):
-        return False
     kept = {key: container[key] for key in left if key in container} if isinstance(container, dict) else {}
     if isinstance(container, dict):
         before = {key: value for key, value in before.items() if key not in left} | kept
+    if same_items(container, before):
+        return False
     # The builtin class's own methods: a subclass may do other things in them, as Counter.update adds.
     kinds: tuple[Any, ...] = (OrderedDict, dict, set, deque, list, bytearray)
     kind = next(kind for kind in kinds if isinstance(container, kind))

@@ -91,10 +91,9 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
             attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, Trace(variables, draws, walk.reads, before))
             missing = attempt.trace_it()
             if not missing:
-                effects = not before.holds()
                 if body.again:
                     before.restore()
-                return attempt.program(body, before, effects)
+                return attempt.program(body, before)
             variables += missing
             before.restore()
         raise NeedsPyNative("it uses new Tensors from outside at every run")
@@ -266,7 +265,7 @@ class _TraceOfBody:
                 f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
             )
 
-    def program(self, body, before, effects):
+    def program(self, body, before):
         trace = self.trace
         for rewrite in trace.rewrites:
             with CallsAsOutputs():
@@ -312,7 +311,6 @@ class _TraceOfBody:
             uses_callbacks=trace.uses_callbacks,
             draws=trace.draws,
             before=before,
-            effects=effects,
             tape=self.tape,
             kept=[order[n] for n in self.kept],
             wanted=self.wanted,

@@ -268,7 +268,7 @@ class Compiled:
             made.key, made.keep = key, lambda: self._keep(environment, key, made)
             return made
         # Should a state come back that the code has changed, it has to do so again.
-        if not made.effects or self._environments.look(objects)[1].key == environment.guards.key:
+        if not self._environments.changed(True, objects):
             self._keep(environment, key, made)
         if treedef is None:
             environment.shapes += 1

@@ -17,7 +17,7 @@ from msjax.common.random import default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.reversible import put_back, same_items
+from msjax.core.base.reversible import put_back
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, HookTable
 from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, looked_up, put_attribute, read_in_class
@@ -117,31 +117,30 @@ class Environments:
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
         return found, walk
 
-    def after_run(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
-        """Notice what a run has changed of the present environment; returns whether it has.
+    def changed(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
+        """Whether something that makes the present environment has changed since it was found.
 
         Args:
-            first: it was the first run of its program, so that names and what `VERSION` counts are looked at, too. Later runs can
-                change containers only, by observers.
-            arguments: those of the run, as `find` has them. Without them, an environment that tells of some is not looked at.
+            first: look at names and what `VERSION` counts, too. Runs of a program but the first change containers only, by observers.
+            arguments: of the call, as `find` has them. Without them, an environment that tells of some is not looked at.
         """
         now = self.now
-        guards = now.guards
         if (now.with_arguments and not arguments) or (
-            now.version == VERSION.n and guards.hold() if first else guards.hold(contents_alone=True)
+            now.version == VERSION.n and now.guards.hold() if first else now.guards.hold(contents_alone=True)
         ):
-            if first:
-                self.own_changes = 0
             return False
         _, guards = self.look(arguments)
         if guards.key != now.guards.key:
-            self.own_changes += first
             return True
-        self.own_changes = 0
-        self._by_key.pop(now.guards.key, None)
-        self._by_key[guards.key] = now
         now.guards = guards
         return False
+
+    def after_run(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
+        """Count what first runs change of the present environment; returns whether this run has. See `changed`."""
+        changed = self.changed(first, arguments)
+        if first:
+            self.own_changes = self.own_changes + 1 if changed else 0
+        return changed
 
     def drop_all(self) -> None:
         """Drop all environments but the present one, and the programs of all."""
@@ -212,22 +211,6 @@ class Snapshot:
         is_of_before = not isinstance(owner, HookList) or owner.number < self._number
         if is_of_before and all(known is not owner for known, _ in self._hooks):
             self._hooks.append((owner, owner._hooks))
-
-    def holds(self) -> bool:
-        """Whether everything is as it was."""
-        for container, before in self._containers:
-            if not same_items(container, before, _OTHERS_MAY_SET):
-                return False
-        for name in self._names:
-            if not name.holds():
-                return False
-        for owner, hooks in self._hooks:
-            if owner._hooks != hooks:
-                return False
-        for tensor, hooks in self._tensors.values():
-            if tensor._hooks is not hooks:
-                return False
-        return True
 
     def restore(self) -> None:
         """Put everything back."""

@@ -185,13 +185,9 @@ class Name(Guard):
         """The check holds if the name still has the same object."""
         return self.read, self.owner, self.name, self.value
 
-    def holds(self) -> bool:
-        """Whether the same object still stands there."""
-        return self.read(self.owner, self.name) is self.value
-
     def put_back(self) -> None:
         """Write what stood there, if something else does now."""
-        if not self.holds():
+        if self.read(self.owner, self.name) is not self.value:
             self.write(self.owner, self.name, self.value)
 
 

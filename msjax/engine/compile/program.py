@@ -129,7 +129,6 @@ class Program:
         uses_callbacks: True if some events are host callbacks, which each run makes.
         draws: the states of its random operators; see `Trace.draws`.
         before: the state of Python in which its code was traced.
-        effects: whether the code has changed that.
         tape: of the forward pass that it is, where a gradient is recorded around its calls; None for other programs.
         kept: the numbers of the outputs that the nodes of the tape keep.
         wanted: for each variable and each Tensor among the arguments, whether its gradient is recorded.
@@ -160,7 +159,6 @@ class Program:
     uses_callbacks: bool
     draws: list[tuple[Any, Any]]
     before: Snapshot
-    effects: bool
     tape: TracedTape | None
     kept: list[int]
     wanted: list[bool]
