@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -145,12 +146,14 @@ class Compiled:
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
-        before = Snapshot(Walk(self._environments.roots()), observers=True)
-        try:
-            with Held(program.variables):
-                return self.body(self.subject(), args, kwargs)
-        finally:
-            before.restore()
+        # Tracing has changed the state for the first run.
+        with program.before.in_place() if program.first else nullcontext():
+            before = Snapshot(Walk(self._environments.roots()), observers=True)
+            try:
+                with Held(program.variables):
+                    return self.body(self.subject(), args, kwargs)
+            finally:
+                before.restore()
 
     def find(self, args: tuple, kwargs: dict[str, Any], recorded: bool = False) -> tuple[Any, Sequence[Any]]:
         """(program, leaves of the arguments) of a call.

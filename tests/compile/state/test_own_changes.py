@@ -7,6 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.tools import Fault, guard
 from tests.compile.calls import f32
 
 
@@ -225,6 +226,21 @@ def test_a_hook_on_an_argument_is_registered_once():
     given.register_hook(lambda grad: calls.append("before"))
     assert ms.jit(ms.grad(function))(given).tolist() == [1, 1]
     assert calls == ["before", "within"]
+
+
+def test_a_guard_looks_for_the_fault_in_the_state_of_the_run_that_it_rejects():
+    class Net(nn.Cell):
+        n = 0
+
+        def construct(self, x):
+            self.n += 1
+            return x / (self.n - 1)
+
+    for compiled in (False, True):
+        net = Net()
+        with guard(net), pytest.raises(Fault) as raised:
+            forward(net, compiled)(f32(0))
+        assert (raised.value.operation, net.n) == ("Div", 1)
 
 
 def test_a_failed_trace_leaves_hooks_and_classes_as_they_were():
