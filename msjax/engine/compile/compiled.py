@@ -114,6 +114,9 @@ class Compiled:
             if base is not None:
                 if scope.depth > 1:
                     # An outer gradient function also differentiates the backward: it has to see each operator.
+                    if program.first:
+                        program.before.restore()  # the trace has changed it
+                        program.first = False
                     return self.body(self.subject(), args, kwargs)
                 if program.tape is None and not program.differentiable_later:
                     program = self.with_tape(program, edges, leaves)

@@ -1,6 +1,7 @@
 """Code that changes Python's state while it runs: attributes, containers, names and hooks. Each run does so once, in every way to run it."""
 
 import collections
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def net_of(changes, stops):
     return Net
 
 
-def forward(net, compiled):
+def forward(net, compiled) -> Any:
     return ms.jit(net) if compiled else net
 
 
@@ -226,6 +227,20 @@ def test_a_hook_on_an_argument_is_registered_once():
     given.register_hook(lambda grad: calls.append("before"))
     assert ms.jit(ms.grad(function))(given).tolist() == [1, 1]
     assert calls == ["before", "within"]
+
+
+def squared(function):
+    return lambda x: function(x) ** 2
+
+
+def test_a_gradient_of_a_gradient_runs_the_code_once():
+    answers = []
+    for compiled in (False, True):
+        net = net_of(number, False)(State())
+        square = squared(forward(net, compiled))
+        second = ms.grad(lambda x, first=ms.grad(square): first(x).sum())
+        answers.append([(second(f32(1, 2)).tolist(), net.state.k) for _ in range(3)])
+    assert answers[0] == answers[1]
 
 
 def test_a_guard_looks_for_the_fault_in_the_state_of_the_run_that_it_rejects():
