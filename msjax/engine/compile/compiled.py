@@ -114,9 +114,7 @@ class Compiled:
             if base is not None:
                 if scope.depth > 1:
                     # An outer gradient function also differentiates the backward: it has to see each operator.
-                    if program.first:
-                        program.before.restore()  # the trace has changed it
-                        program.first = False
+                    program.undo_trace()
                     return self.body(self.subject(), args, kwargs)
                 if program.tape is None and not program.differentiable_later:
                     program = self.with_tape(program, edges, leaves)
@@ -179,6 +177,7 @@ class Compiled:
                 key = (key, pattern)
                 program = environment.programs.get(key) or self._make(environment, key, body, leaves, treedef, objects, None)
         if isinstance(program, Program) and program.writes_memory and program.shares_memory(leaves):
+            program.undo_trace()
             return Fallback(NeedsPyNative("it writes to memory that several of its arguments share")), leaves
         return program, leaves
 

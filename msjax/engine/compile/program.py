@@ -178,6 +178,12 @@ class Program:
         self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
+    def undo_trace(self) -> None:
+        """Put Python's state back, before the code runs in PyNative mode in the place of the program's first run."""
+        if self.first:
+            self.before.restore()
+            self.first = False
+
     def shares_memory(self, leaves: Sequence[Any]) -> bool:
         """Whether what the program writes is memory of several arguments, or of one and a variable: then it reads what it has not written."""
         roots = [root_of(leaf) for leaf in leaves if isinstance(leaf, Tensor) and "_view" in leaf.__dict__]

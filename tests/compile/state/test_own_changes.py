@@ -1,6 +1,7 @@
 """Code that changes Python's state while it runs: attributes, containers, names and hooks. Each run does so once, in every way to run it."""
 
 import collections
+import warnings
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,21 @@ def test_a_gradient_of_a_gradient_runs_the_code_once():
         second = second_derivative(forward(net, compiled))
         answers.append([(second(f32(1, 2)).tolist(), net.state.k) for _ in range(3)])
     assert answers[0] == answers[1]
+
+
+def test_a_call_whose_arguments_share_memory_runs_the_code_once():
+    def function(x, y):
+        state.k += 1
+        x[0] = y[1] * state.k
+        return x.sum()
+
+    answers = []
+    for run in (function, ms.jit(function)):
+        state, whole = State(), f32(1, 2, 3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            answers.append([(run(whole[:2], whole[1:]).tolist(), whole.tolist(), state.k) for _ in range(3)])
+    assert answers[0] == answers[1] and "several of its arguments share" in str(caught[0].message)
 
 
 def test_a_guard_looks_for_the_fault_in_the_state_of_the_run_that_it_rejects():
