@@ -66,7 +66,7 @@ class Body:
     wanted_arguments: Sequence[bool] = ()
 
 
-def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTreeDef, walk: Walk) -> Program:
+def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTreeDef, before: Snapshot, walk: Walk) -> Program:
     """Trace and compile a function for the arguments of one call.
 
     Variables that turn out to be missing join the others, and the code is traced again, from the same state of Python.
@@ -74,6 +74,7 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
     Args:
         variables: the Tensors that it is known to use.
         leaves, treedef: of the arguments.
+        before: the state of Python now.
         walk: it has just found what the code may read.
 
     Raises:
@@ -82,7 +83,6 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
     draws = list(body.draws)  # what one trace makes, the next one finds there
-    before = Snapshot(walk)
     try:
         for _ in range(8):
             known = {id(v) for v in variables}

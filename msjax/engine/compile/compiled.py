@@ -131,8 +131,7 @@ class Compiled:
             result = program.run(leaves, node)
             if program.look_after:
                 first, program.first = program.first, False
-                arguments = objects_among(leaves) if program.arguments is not None else ()
-                self._environments.after_run(first, arguments)
+                self._environments.after_run(first, objects_among(leaves) if program.arguments is not None else ())
                 program.look_after = program.observes and bool(self._environments.now.guards.contents)
         except SignatureChanged:
             # A variable has another shape or dtype than when it was made.
@@ -302,7 +301,8 @@ class Compiled:
             walk = walk or Walk([*self._environments.roots(), *objects])
             if walk.refused is not None:
                 raise NeedsPyNative(walk.refused)
-            return build(body, variables, leaves, treedef, walk)
+            self._environments.latest = before = Snapshot(walk, earlier=self._environments.latest)
+            return build(body, variables, leaves, treedef, before, walk)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:

@@ -17,7 +17,7 @@ from msjax.common.random import default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.reversible import put_back
+from msjax.core.base.reversible import put_back, same_items
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, HookTable
 from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, looked_up, put_attribute, read_in_class
@@ -65,6 +65,7 @@ class Environments:
 
     Attributes:
         now: the environment of the latest call.
+        latest: the Snapshot of the latest program.
         own_changes: how many programs in a row changed, in their first run, what they were compiled for.
     """
 
@@ -75,6 +76,7 @@ class Environments:
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
         self.now: Environment = Environment(Guards([]), [], with_arguments=True)  # before the first call
         self.own_changes = 0
+        self.latest: Snapshot | None = None
 
     def roots(self) -> list[Any]:
         """The objects in which what it depends on is looked for."""
@@ -163,20 +165,23 @@ def objects_among(leaves: Iterable[Any]) -> list[Any]:
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
-def _contents(containers):
-    """[(container, copy)]. No copy keeps hooks alive that are removed later."""
-    copies = [(container, entries_of(container)) for container in containers]
-    for _, entries in copies:
-        for name in _OTHERS_MAY_SET if isinstance(entries, dict) else ():
-            entries.pop(name, None)
+def _contents(containers, earlier=()):
+    """[(container, copy)]. No copy keeps hooks alive that are removed later; copies of `earlier` that still hold are shared."""
+    known, copies = {id(container): entries for container, entries in earlier}, []
+    for container in containers:
+        entries = known.get(id(container))
+        if entries is None or not same_items(container, entries):
+            entries = entries_of(container)
+            for name in _OTHERS_MAY_SET if isinstance(entries, dict) else ():
+                entries.pop(name, None)
+        copies.append((container, entries))
     return copies
 
 
 def _names_in_cells(walk):
     """Names of data in classes of Cells. Cells tell when these change, so that guards have no names of them."""
     names = [(cls, name) for cls in walk.classes if issubclass(cls, CellBase) for name in walk.names_of(cls).data]
-    places = [place for cls, name in names for place in looked_up(cls, name)]
-    return [Name(None, read_in_class, put_attribute, *place) for place in places]
+    return [Name(None, read_in_class, put_attribute, *place) for cls, name in names for place in looked_up(cls, name)]
 
 
 class Snapshot:
@@ -185,13 +190,14 @@ class Snapshot:
     Args:
         walk: it is just over. While a program is traced, observers are not called, and it leaves them out.
         observers: whether they are called: it goes on to all hooks of cells then.
+        earlier: another one, with which it shares what is the same: programs keep these for long.
     """
 
-    def __init__(self, walk: Walk, observers: bool = False):
+    def __init__(self, walk: Walk, observers: bool = False, earlier: Snapshot | None = None):
         cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
         if observers:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
-        self._containers = _contents([*walk.containers, *map(vars, walk.modules)])
+        self._containers = _contents([*walk.containers, *map(vars, walk.modules)], earlier._containers if earlier else ())
         self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk)
         self._hooks: list[tuple[Any, Any]] = []  # (owner, its hooks) of those whose hooks were noted
         self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
@@ -226,8 +232,7 @@ class Snapshot:
                 hook.removed = False
         SEEDS.put_back(self._seeds)
         VERSION.changed()
-        cell = self._cell()
-        if True in changed and cell is not None:
+        if True in changed and (cell := self._cell()) is not None:
             cell._structure_changed()
 
     @contextlib.contextmanager

@@ -136,7 +136,7 @@ class Trace(ProgramUnderWay):
     Args:
         variables: the Tensors that it is known to read or write from outside.
         draws: the states of its random operators, where the code was traced before.
-        reads: whether the code may read a container, or a name of something that has names; see `Walk.reads`.
+        reads: `Walk.reads`: whether the code may read a container, or a name of something that has names.
         before: the state of Python before the code runs, where hooks are noted that the code changes.
 
     Attributes:
@@ -149,9 +149,7 @@ class Trace(ProgramUnderWay):
         rewrites: functions from the program, a ClosedJaxpr, to the one that is compiled in its place; they may put events into it.
     """
 
-    def __init__(
-        self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[[Any, str | None], bool], before: Snapshot
-    ):
+    def __init__(self, variables: list[Buffer], draws: list[tuple[Any, Any]], reads: Callable[..., bool], before: Snapshot):
         super().__init__()
         self.draws = draws
         self.reads = reads
