@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import random
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
@@ -131,11 +132,7 @@ class Environments:
             now.version == VERSION.n and now.guards.hold() if first else now.guards.hold(contents_alone=True)
         ):
             return False
-        _, guards = self.look(arguments)
-        if guards.key != now.guards.key:
-            return True
-        now.guards = guards
-        return False
+        return self.look(arguments)[1].key != now.guards.key
 
     def after_run(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
         """Count what first runs change of the present environment; returns whether this run has. See `changed`."""
@@ -165,6 +162,10 @@ def objects_among(leaves: Iterable[Any]) -> list[Any]:
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
+# (what gives the state, what puts it back) of the random generators of operators, of Python and of numpy.
+_GENERATORS = (SEEDS.snapshot, SEEDS.put_back), (random.getstate, random.setstate), (np.random.get_state, np.random.set_state)
+
+
 def _contents(containers, earlier=()):
     """[(container, copy)]. No copy keeps hooks alive that are removed later; copies of `earlier` that still hold are shared."""
     known, copies = {id(container): entries for container, entries in earlier}, []
@@ -185,7 +186,7 @@ def _names_in_cells(walk):
 
 
 class Snapshot:
-    """The attributes, containers and names that a walk has found, and how often random operators have drawn.
+    """The attributes, containers and names that a walk has found, and the states of random generators.
 
     Args:
         walk: it is just over. While a program is traced, observers are not called, and it leaves them out.
@@ -203,7 +204,7 @@ class Snapshot:
         self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
         self._number = new_number()
         self._cell = weakref.ref(cells[0]) if cells else lambda: None
-        self._seeds = SEEDS.snapshot()
+        self._drawn: list[Any] = [state() for state, _ in _GENERATORS]
 
     def note_tensors(self, tensors: Iterable[Tensor]) -> None:
         """Keep which lists of hooks these Tensors have. One that came meanwhile is not theirs yet."""
@@ -230,7 +231,8 @@ class Snapshot:
             owner._set_hooks(hooks)
             for hook in hooks.all() if isinstance(hooks, HookTable) else ():
                 hook.removed = False
-        SEEDS.put_back(self._seeds)
+        for (_, put), state in zip(_GENERATORS, self._drawn):
+            put(state)
         VERSION.changed()
         if True in changed and (cell := self._cell()) is not None:
             cell._structure_changed()
@@ -243,7 +245,7 @@ class Snapshot:
         now._names = [dataclasses.replace(name, value=name.read(name.owner, name.name)) for name in self._names]
         now._hooks = [(owner, owner._hooks) for owner, _ in self._hooks]
         now._tensors = {number: (tensor, tensor._hooks) for number, (tensor, _) in self._tensors.items()}
-        now._seeds = SEEDS.snapshot()
+        now._drawn = [state() for state, _ in _GENERATORS]
         self.restore()
         try:
             yield

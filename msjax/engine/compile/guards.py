@@ -191,9 +191,6 @@ class Name(Guard):
             self.write(self.owner, self.name, self.value)
 
 
-# How names are read and written, as `Name` has it: in a class, as a slot, in a namespace, in a variable of a closure.
-
-
 def read_in_class(owner: type, name: str) -> Any:
     """What a class itself holds under a name, descriptors themselves, or NOTHING."""
     return vars(owner).get(name, NOTHING)

@@ -1,6 +1,7 @@
 """Code that changes Python's state while it runs: attributes, containers, names and hooks. Each run does so once, in every way to run it."""
 
 import collections
+import random
 import warnings
 from typing import Any
 
@@ -115,6 +116,16 @@ def switch(state, net):
     return state.k
 
 
+def numpys_generator(state, net):
+    state.k = np.random.randint(1000)
+    return state.k
+
+
+def pythons_generator(state, net):
+    state.k = random.randrange(1000)
+    return state.k
+
+
 def hook_of_a_parameter(state, net):
     net.weight.register_hook(lambda grad: grad * 2)
     return 2.0
@@ -142,7 +153,7 @@ def hook_that_an_earlier_run_registered(state, net):
 
 
 CHANGES = [
-    number, item, list_that_is_read, class_of_a_plain_object, class_of_a_cell, switch, hook_of_a_parameter, hook_of_a_cell,
+    number, item, numpys_generator, pythons_generator, list_that_is_read, class_of_a_plain_object, class_of_a_cell, switch, hook_of_a_parameter, hook_of_a_cell,
     hook_that_is_taken_off, hook_that_an_earlier_run_registered,
 ]  # fmt: skip
 
@@ -197,6 +208,8 @@ def values(found):
 def what_happens(changes, stops, way, compiled):
     state, seen = State(), []
     State.total = 0
+    random.seed(1)
+    np.random.seed(1)
     net = net_of(changes, stops)(state)
     run = way(net, compiled)
     for n in range(5):
