@@ -163,7 +163,8 @@ _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
 # (what gives the state, what puts it back) of the random generators of operators, of Python and of numpy.
-_GENERATORS = (SEEDS.snapshot, SEEDS.put_back), (random.getstate, random.setstate), (np.random.get_state, np.random.set_state)
+_OF_NUMPY = (lambda: np.random.get_state(legacy=False)), np.random.set_state
+_GENERATORS = (SEEDS.snapshot, SEEDS.put_back), (random.getstate, random.setstate), _OF_NUMPY
 
 
 def _contents(containers, earlier=()):
