@@ -176,6 +176,14 @@ class _Convolution(Protocol):
     ) -> Tensor: ...
 
 
+def _batched(n, function, input, *args):
+    """Call a function of (N, C, ...) with `n` further axes with such an input, or one without N."""
+    if input.ndim != n + 1:
+        return function(input, *args)
+    out = function(ops.expand_dims(input, 0), *args)
+    return tuple([ops.squeeze(each, 0) for each in out]) if isinstance(out, tuple) else ops.squeeze(out, 0)
+
+
 def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
     def call(
         input: Tensor,
@@ -186,18 +194,13 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
         dilation: Axes = 1,
         groups: int = 1,
     ) -> Tensor:
-        unbatched = input.ndim == n + 1
-        if unbatched:
-            input = ops.expand_dims(input, 0)
         if isinstance(padding, str):
             check_value(padding, padding in ("same", "valid"), "be 'same', 'valid' or ints", "padding")
-            out = function(input, weight, bias, stride, padding, 0, dilation, groups)
         else:
             # Pad here: each of ops' convolutions takes the padding in another form.
             widths = [w for size in reversed(_sizes(padding, n)) for w in (size, size)]
-            padded = _pad(input, tuple(widths)) if any(widths) else input
-            out = function(padded, weight, bias, stride, "valid", 0, dilation, groups)
-        return ops.squeeze(out, 0) if unbatched else out
+            input, padding = _pad(input, tuple(widths)) if any(widths) else input, "valid"
+        return _batched(n, function, input, weight, bias, stride, padding, 0, dilation, groups)
 
     call.__name__ = call.__qualname__ = f"conv{n}d"
     call.__doc__ = f"""The convolution of Tensors of shape (N, C, ...) with {n} further axes.
@@ -216,14 +219,6 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
 conv1d: _Convolution = _conv(ops.conv1d, 1)
 conv2d: _Convolution = _conv(ops.conv2d, 2)
 conv3d: _Convolution = _conv(ops.conv3d, 3)
-
-
-def _batched(n, pool, input, *args):
-    """Pool over the last `n` axes; an axis of examples is optional."""
-    if input.ndim != n + 1:
-        return pool(input, *args)
-    out = pool(ops.expand_dims(input, 0), *args)
-    return tuple([ops.squeeze(each, 0) for each in out]) if isinstance(out, tuple) else ops.squeeze(out, 0)
 
 
 def max_pool2d(
