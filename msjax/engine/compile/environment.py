@@ -162,8 +162,8 @@ def objects_among(leaves: Iterable[Any]) -> list[Any]:
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
 
 
-# (what gives the state, what puts it back) of the random generators of operators, of Python and of numpy.
 _OF_NUMPY = (lambda: np.random.get_state(legacy=False)), np.random.set_state
+# (what gives the state, what puts it back) of the random generators of operators, of Python and of numpy.
 _GENERATORS = (SEEDS.snapshot, SEEDS.put_back), (random.getstate, random.setstate), _OF_NUMPY
 
 
@@ -201,7 +201,7 @@ class Snapshot:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
         self._containers = _contents([*walk.containers, *map(vars, walk.modules)], earlier._containers if earlier else ())
         self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk)
-        self._hooks: list[tuple[Any, Any]] = []  # (owner, its hooks) of those whose hooks were noted
+        self._hooks: dict[int, tuple[Any, Any]] = {}  # {id: (owner, its hooks)} of those whose hooks were noted
         self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
         self._number = new_number()
         self._cell = weakref.ref(cells[0]) if cells else lambda: None
@@ -217,8 +217,8 @@ class Snapshot:
         """Keep the hooks of an owner, which the code that is traced is about to change."""
         # Other lists are of Tensors that the code computes, or not their Tensor's yet.
         is_of_before = not isinstance(owner, HookList) or owner.number < self._number
-        if is_of_before and all(known is not owner for known, _ in self._hooks):
-            self._hooks.append((owner, owner._hooks))
+        if is_of_before and id(owner) not in self._hooks:
+            self._hooks[id(owner)] = owner, owner._hooks
 
     def restore(self) -> None:
         """Put everything back."""
@@ -228,7 +228,7 @@ class Snapshot:
         for tensor, hooks in self._tensors.values():
             if tensor._hooks is not hooks:
                 tensor._hooks = hooks
-        for owner, hooks in self._hooks:
+        for owner, hooks in self._hooks.values():
             owner._set_hooks(hooks)
             for hook in hooks.all() if isinstance(hooks, HookTable) else ():
                 hook.removed = False
@@ -244,7 +244,7 @@ class Snapshot:
         now = copy.copy(self)
         now._containers = _contents([container for container, _ in self._containers])
         now._names = [dataclasses.replace(name, value=name.read(name.owner, name.name)) for name in self._names]
-        now._hooks = [(owner, owner._hooks) for owner, _ in self._hooks]
+        now._hooks = {number: (owner, owner._hooks) for number, (owner, _) in self._hooks.items()}
         now._tensors = {number: (tensor, tensor._hooks) for number, (tensor, _) in self._tensors.items()}
         now._drawn = [state() for state, _ in _GENERATORS]
         self.restore()
