@@ -124,9 +124,10 @@ def _dense_gradient(slots, input, weight, bias):
     return out, jax.tree_util.Partial(pull, input, weight)
 
 
-# Up to so many multiplications, XLA's products along the rows of their first operand are faster, with the transposed copy that they need: 0.4 to
-# 1 of the time on two cores, 0.75 to 1 on one. For more, 1.0 to 1.6. Without the barrier, XLA would make the copy a part of the slower product.
-_TURNED = 1 << 29
+# For an output of up to so many elements, XLA's products along the rows of their first operand are faster on some processors, with the transposed
+# copy that they need: 0.4 to 1 of the time on one, 0.6 to 1.3 on another, where larger ones took 1.0 to 1.5, as 1,024 columns of 1,024 rows are
+# copied in 2 to 6 ms. Without the barrier, XLA would make the copy a part of the slower product.
+_TURNED = 1 << 17
 
 
 def _of_weight(x, ct):
@@ -135,7 +136,7 @@ def _of_weight(x, ct):
 
     def flat(x, ct):
         x, turned = x.reshape(-1, x.shape[-1]), ct.reshape(-1, ct.shape[-1]).T
-        return jnp.matmul(jax.lax.optimization_barrier(turned) if ct.size * x.shape[1] <= _TURNED else turned, x)
+        return jnp.matmul(jax.lax.optimization_barrier(turned) if ct.size <= _TURNED else turned, x)
 
     return rows(x, ct) if ct.size == ct.shape[-1] else on_cpu(flat, rows, x, ct)
 
