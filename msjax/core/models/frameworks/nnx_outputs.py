@@ -12,7 +12,7 @@ import jax
 from flax import nnx
 
 from msjax.core.base.errors import called
-from msjax.core.base.flax_slots import hidden, plain_attributes
+from msjax.core.base.flax_slots import hidden, is_module_state, plain_attributes
 from msjax.core.base.split import opened
 from msjax.core.hooks.places import module_call, site
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
@@ -76,29 +76,45 @@ class Changes:
         self._plain = _plain_of(module)
 
     def found(self) -> tuple[Any, dict[Any, dict[str, Any]]]:
-        """(the part of the state that has changed, {path: {name: value}} of the attributes that are no data)."""
+        """(the part of the state that has changed, {path: {name: value}} of other attributes; a GraphDef of one that is new data, _GONE of one that is gone)."""
         state = nnx.state(self._module)
         arrays = _arrays_of(state)
         # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
-        same = {path for path, old in self._arrays.items() if all(a is b for a, b in zip(old, arrays.get(path, ())))}
+        same = {path for path, old in self._arrays.items() if path in arrays and _is_same(old, arrays[path])}
         changed = nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(state) if path not in same])
-        return changed, _plain_changes(self._plain, _plain_of(self._module))
+        return changed, _plain_changes(self._plain, self._module)
 
 
 def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> None:
     """Write to the user's module what a call has changed in a copy."""
     state, plain = found
-    nnx.update(module, state)
     inner = dict(nnx.iter_graph(module)) if plain else {}
+    values = dict(nnx.to_flat_state(state))
     for path, own in plain.items():
         for name, value in own.items():
-            setattr(inner[path], name, value)
+            if value is _GONE:
+                delattr(inner[path], name)
+            elif isinstance(value, nnx.GraphDef):
+                key = (*path, int(name) if isinstance(inner[path], nnx.List) else name)
+                made = [(each[len(key) :], values.pop(each)) for each in list(values) if each[: len(key)] == key]
+                if len(made) < value.num_leaves:
+                    raise ValueError(
+                        f"For '{called('capture')}', the call gives {type(inner[path]).__name__} an attribute '{name}' that shares a variable "
+                        "with another of the model: call the model once, so that it has it, before values of its calls are captured."
+                    )
+                setattr(
+                    inner[path],
+                    name,
+                    nnx.data(nnx.merge(value, made[0][1] if made and made[0][0] == () else nnx.from_flat_state(made))),
+                )
+            else:
+                setattr(inner[path], name, value)
+    nnx.update(module, nnx.from_flat_state(values.items()))
 
 
 def write_all(module: Any, copy: Any) -> None:
     """Write to the user's module the state of a copy that a call has changed, and the attributes that are no data."""
-    before, after = _plain_of(module), _plain_of(copy)
-    write_changes(module, (nnx.state(copy), _plain_changes(before, {path: own for path, own in after.items() if path in before})))
+    write_changes(module, (nnx.state(copy), _plain_changes(_plain_of(module), copy)))
 
 
 def is_object(value: object) -> bool:
@@ -130,7 +146,7 @@ class Objects:
 
         def written():
             values = [jax.tree.leaves(v) for v in self._variables]
-            numbers = [i for i, (old, new) in enumerate(zip(before, values)) if any(a is not b for a, b in zip(old, new))]
+            numbers = [i for i, (old, new) in enumerate(zip(before, values)) if not _is_same(old, new)]
             return changes.found(), numbers
 
         return written
@@ -154,17 +170,31 @@ def _arrays_of(state):
 
 
 def _plain_of(module):
-    return {path: plain_attributes(inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)}
+    return {path: _attributes(inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)}
 
 
-def _plain_changes(before, after):
-    """{path: {name: value}} of the attributes that have changed; each is what `_plain_of` gives."""
-    changes = {path: _changed(before.get(path, {}), own) for path, own in after.items()}
-    return {path: own for path, own in changes.items() if own}
+def _attributes(inner):
+    """{name: value} of attributes that are no data; `_DATA` of data, whose values the state has."""
+    plain = plain_attributes(inner)
+    return {name: plain.get(name, _DATA) for name in vars(inner) if not is_module_state(name)}
 
 
-def _changed(old, new):
-    return {name: value for name, value in new.items() if name not in old or not _is_same(value, old[name])}
+_DATA, _GONE = object(), object()
+
+
+def _plain_changes(before, module):
+    """{path: {name: value}} of the attributes that have changed, of objects that were there; see `Changes.found`."""
+    changes = {}
+    for path, inner in nnx.iter_graph(module):
+        if path not in before:
+            continue
+        old, new = before[path], _attributes(inner)
+        own = {name: value for name, value in new.items() if name not in old or not _is_same(value, old[name])}
+        own.update({name: nnx.split(vars(inner)[name])[0] for name, value in own.items() if value is _DATA})
+        own.update({name: _GONE for name in old if name not in new})
+        if own:
+            changes[path] = own
+    return changes
 
 
 def _is_same(a, b):
