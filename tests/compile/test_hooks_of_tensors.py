@@ -204,3 +204,34 @@ def test_an_argument_has_its_hooks_called_by_gradients_inside_beside_parameters_
         if of_itself:
             out.backward()
             assert seen == [[3, 3], [1, 1]]
+
+
+class OneOfTwo(nn.Cell):
+    """Uses one of its layers, and one of its arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.other = nn.Dense(3, 2, weight_init="ones"), nn.Dense(3, 2, weight_init="ones")
+
+    def construct(self, x, y, other=False):
+        return (self.other if other else self.used)(x).sum(), y.sum()
+
+
+@pytest.mark.parametrize("compiled", [lambda net: net, ms.jit, in_graph_mode])
+def test_backward_gives_no_gradient_to_what_took_no_part(compiled):
+    net = OneOfTwo()
+    x, y = ms.Tensor([[1.0, 2.0, 3.0]]), ms.Tensor([1.0])
+    x.requires_grad = y.requires_grad = True
+    seen = []
+    for layer in (net.used, net.other):
+        layer.weight.register_hook(lambda grad, layer=layer: seen.append((layer.weight.name, grad.sum().item())))
+    run = compiled(net)
+    run(x, y)[0].backward()
+    assert seen == [("used.weight", 12.0)]
+    assert net.other.weight.grad is net.other.bias.grad is y.grad is None
+    assert net.used.weight.grad.asnumpy().tolist() == [[1.0, 2.0, 3.0]] * 2 and x.grad.asnumpy().tolist() == [[2.0, 2.0, 2.0]]
+    run(x, y, True)[0].backward()
+    assert seen[1:] == [("other.weight", 12.0)]
+    assert net.used.weight.grad.sum().item() == net.other.weight.grad.sum().item() == 12.0
+    run(x, y)[1].backward()
+    assert y.grad.item() == 1.0 and len(seen) == 2

@@ -453,17 +453,16 @@ class CallNode(Node):
 
 
 def _go_back(program, values, given):
-    """Run a program's tape backward; zeros where no gradient arrives, None for inputs whose gradient isn't wanted."""
+    """Run a program's tape backward; None where no gradient arrives, and for inputs whose gradient isn't wanted."""
     n = len(program.kept)
     tape, rest = program.tape, iter(values[n:])
     with LOCK, Held(program.variables):  # a node may keep a variable
         tape.put_back(values[:n])
         try:
-            found = tape.run_backward([next(rest) if there else None for there in given])
+            found = iter(tape.run_backward([next(rest) if there else None for there in given]))
         finally:
             tape.forget_values()
-    arrived = iter([tape.zeros(i) if grad is None else grad for i, grad in enumerate(found)])
-    return tuple([next(arrived) if wanted else None for wanted in program.wanted])
+    return tuple([next(found) if wanted else None for wanted in program.wanted])
 
 
 # ---- where compiled functions stand
