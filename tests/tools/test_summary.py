@@ -135,6 +135,12 @@ def test_modules_of_flax_nnx():
     assert "msjax_hooks=<forward: <lambda>>" in text and "kernel=Param(" in text
 
 
+def test_a_variable_that_holds_a_plain_number():
+    layer = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+    layer.scale = nnx.Variable(3.0)
+    assert [(row.trainable, row.other) for row in summary(layer).rows] == [(6, 1)]
+
+
 def test_hooked_models():
     model = ms.hooks.hooked(linen.Sequential([linen.Dense(3), linen.BatchNorm(use_running_average=True)]))
     x = jax.ShapeDtypeStruct((2, 4), "float32")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 
 from msjax.core.base.split import Split
@@ -34,7 +35,7 @@ def described(model: Any, inputs: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]
     for name, array, is_trained in _weights(model, inputs) if tools is None else tools.weights(model):
         owner = _around(name, modules)
         if owner is not None:
-            (trained if is_trained else others)[owner] += array.size
+            (trained if is_trained else others)[owner] += np.size(array)  # of an nnx variable that holds a plain number, too
     for name, label in _labels(modules):
         module, calls = modules[name], called.get(name, [])
         hooks, outputs = hooks_in_words(module), calls[0] if calls else None
