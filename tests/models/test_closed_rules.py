@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from msjax import hooks
 
@@ -34,3 +35,35 @@ def test_a_rule_that_closes_over_a_traced_value(kind):
     np.testing.assert_allclose(found.activations["inside"], X * np.sin(X), rtol=1e-6)
     with pytest.raises(ValueError, match="Pass the value to the custom function as an argument"):
         hooks.capture(fn, "h", gradients=True)(X)
+
+
+class Squares(nnx.Module):
+    def __call__(self, y):
+        return y * y
+
+
+class WithARule(nnx.Module):
+    """Calls another module in a function with a rule of its own, which jax traces again, in a program or a branch."""
+
+    def __init__(self, kind, around):
+        self.inner, self.kind, self.around = Squares(), kind, around
+
+    def __call__(self, x):
+        f = {"vjp": jax.custom_vjp, "jvp": jax.custom_jvp}[self.kind](self.inner)
+        if self.kind == "vjp":
+            f.defvjp(lambda y: jax.vjp(self.inner, y), lambda pull, ct: pull(ct))
+        else:
+            f.defjvp(lambda p, t: jax.jvp(self.inner, p, t))
+        return jax.jit(f)(x) if self.around == "jit" else jax.lax.cond(x.sum() < 100, f, lambda x: x, x)
+
+
+@pytest.mark.parametrize("around", ["jit", "cond"])
+@pytest.mark.parametrize("kind", ["vjp", "jvp"])
+def test_a_rule_that_calls_a_hooked_module_behind_the_hooks_of_others(kind, around):
+    model, seen = WithARule(kind, around), []
+    hooks.register_forward_pre_hook(model, lambda module, args: seen.append("outer"))
+    hooks.register_forward_hook(model, lambda module, args, output: seen.append("inner"), "inner")
+    hooks.register_forward_hook(model, lambda module, args, output: output * 2, "inner")
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: model(x).sum()))(X), 4 * X)
+    hooks.barrier()
+    assert seen[0] == "outer" and set(seen[1:]) == {"inner"}

@@ -206,7 +206,7 @@ class Callbacks(TracedDelivery):
         uses = any(is_tracer(values.raw(leaves[i])) for i in at)
         before = STATE.latest_call
         # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
-        done = _bind(arrays, _alone(event, arrays), None if batch is None else batch.done, kept=not uses)
+        done = _bind(arrays, _alone(event, arrays), None if batch is None else batch.latest(), kept=not uses)
         if batch is not None and jax_slots.trace_of(done) is batch.trace:
             # Only what jax differentiates belongs to another trace: whatever depends on the batch depends on this call.
             batch.done = done
@@ -260,11 +260,15 @@ class CallbackBatch(Callbacks):
         with cls() as calls:
             if outer is not None:
                 outer.flush()
-                calls.done = outer.done
+                calls.done = outer.latest()
             result = calls.add_dependency(values, call())
         if outer is not None and calls.done is not None and jax_slots.trace_of(calls.done) is outer.trace:
             outer.done = calls.done
         return result
+
+    def latest(self) -> JaxArray | None:
+        """The result of the latest callback, for one that comes after it; None in a rule of custom_jvp or custom_vjp, which can't use it."""
+        return None if self.done is None or jax_slots.outside_of_rule(self.done) else self.done
 
     def is_elsewhere(self) -> bool:
         """Whether jax traces a loop or transformation within the region now."""
