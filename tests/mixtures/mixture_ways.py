@@ -117,7 +117,9 @@ def backward(built, x):
 
 def functionalized(built, x):
     apply, params, buffers = ms.functionalize(built.module)
-    value, pull = jax.vjp(lambda params, x: apply(params, buffers, x)[0], params, x)
+    # Of the others, jax may know no gradient: they are within a while loop.
+    wanted = {w.name: params[w.name] for w in _weights(built)}
+    value, pull = jax.vjp(lambda wanted, x: apply({**params, **wanted}, buffers, x)[0], wanted, x)
     dws, dx = pull(jnp.ones_like(value))
     _done(dx)
     return value, dx, dws
