@@ -116,10 +116,9 @@ def backward(built, x):
 
 
 def functionalized(built, x):
+    _weights(built)  # the others are not trained: jax may know no gradient of those within a while loop
     apply, params, buffers = ms.functionalize(built.module)
-    # Of the others, jax may know no gradient: they are within a while loop.
-    wanted = {w.name: params[w.name] for w in _weights(built)}
-    value, pull = jax.vjp(lambda wanted, x: apply({**params, **wanted}, buffers, x)[0], wanted, x)
+    value, pull = jax.vjp(lambda params, x: apply(params, buffers, x)[0], params, x)
     dws, dx = pull(jnp.ones_like(value))
     _done(dx)
     return value, dx, dws
