@@ -49,16 +49,20 @@ class WithARule(nnx.Module):
         self.inner, self.kind, self.around = Squares(), kind, around
 
     def __call__(self, x):
-        f = {"vjp": jax.custom_vjp, "jvp": jax.custom_jvp}[self.kind](self.inner)
-        if self.kind == "vjp":
-            f.defvjp(lambda y: jax.vjp(self.inner, y), lambda pull, ct: pull(ct))
+        inner = self.inner
+        if self.kind == "converted":
+            inner, constants = jax.closure_convert(inner, x)
+            assert not constants
+        f = jax.custom_jvp(inner) if self.kind == "jvp" else jax.custom_vjp(inner)
+        if self.kind == "jvp":
+            f.defjvp(lambda p, t: jax.jvp(inner, p, t))
         else:
-            f.defjvp(lambda p, t: jax.jvp(self.inner, p, t))
+            f.defvjp(lambda y: jax.vjp(inner, y), lambda pull, ct: pull(ct))
         return jax.jit(f)(x) if self.around == "jit" else jax.lax.cond(x.sum() < 100, f, lambda x: x, x)
 
 
 @pytest.mark.parametrize("around", ["jit", "cond"])
-@pytest.mark.parametrize("kind", ["vjp", "jvp"])
+@pytest.mark.parametrize("kind", ["vjp", "jvp", "converted"])
 def test_a_rule_that_calls_a_hooked_module_behind_the_hooks_of_others(kind, around):
     model, seen = WithARule(kind, around), []
     hooks.register_forward_pre_hook(model, lambda module, args: seen.append("outer"))

@@ -91,14 +91,16 @@ def trace_of(value: Any) -> Any:
     return getattr(value, "_trace", None)
 
 
-def outside_of_rule(value: Any) -> bool:
-    """Whether a rule of a custom_jvp or custom_vjp is traced now that may not use a tracer, which belongs to what is around the rule.
+# What jax traces by itself, perhaps later, and takes what it closes over for constants.
+_APART = {"custom_jvp jvp", "custom_vjp fwd", "custom_vjp bwd", "closure_convert"}
 
-    jax traces a rule by itself, perhaps later, and takes what it closes over for constants."""
+
+def outside_of_rule(value: Any) -> bool:
+    """Whether a rule of a custom_jvp or custom_vjp is traced now, and a tracer, which it may not use, belongs to what is around it."""
     trace = current_trace()
     while trace is not None and trace is not trace_of(value):
         debug_info = getattr(getattr(trace, "frame", None), "debug_info", None)
-        if debug_info is not None and debug_info.traced_for in ("custom_jvp jvp", "custom_vjp fwd", "custom_vjp bwd"):
+        if debug_info is not None and debug_info.traced_for in _APART:
             return True
         trace = getattr(trace, "parent_trace", None)
     return False
