@@ -125,6 +125,22 @@ def test_arguments_that_carry_no_gradient_show_none(wanted):
     assert len(root) == 1 and (root[0][1] == [None]) == (2 not in wanted)
 
 
+class SecondOnly(nn.Cell):
+    def construct(self, x, y):
+        return y * 1.5
+
+
+@pytest.mark.parametrize("compiled", [lambda f: f, jax.jit])
+def test_hooks_are_called_where_no_gradient_arrives_at_what_is_asked_for(compiled):
+    LOG.clear()
+    apply, params, buffers = ms.functionalize(watched(SecondOnly()))
+    found = compiled(jax.grad(lambda x: apply(params, buffers, x, X)[0].sum()))(jnp.asarray(X))
+    jax.block_until_ready(found)
+    ms.hooks.barrier()
+    np.testing.assert_array_equal(found, np.zeros_like(X))
+    assert LOG == [("", "pre", [6.0]), ("", [None, 9.0], [6.0])]
+
+
 def test_second_derivatives_through_hooks():
     net = nn.SequentialCell(nn.Tanh(), nn.Tanh())
     net[0].register_backward_hook(lambda cell, gi, go: (gi[0] * 2,))

@@ -56,8 +56,7 @@ def _abstract(*avals, bound, kept):
 
 
 def _jvp(primals, tangents, **params):
-    out = hook_p.bind(*primals, **params)
-    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
+    return hook_p.bind(*primals, **params), ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
 
 
 ad.primitive_jvps[hook_p] = _jvp
@@ -258,16 +257,15 @@ class CallbackBatch(Callbacks):
         """`of_call`, where it is known that a batch begins."""
         outer = STATE.delivery.batch
         with cls() as calls:
-            if outer is not None:
-                outer.flush()
-                calls.done = outer.latest()
+            calls.done = None if outer is None else outer.latest()
             result = calls.add_dependency(values, call())
         if outer is not None and calls.done is not None and jax_slots.trace_of(calls.done) is outer.trace:
             outer.done = calls.done
         return result
 
     def latest(self) -> JaxArray | None:
-        """The result of the latest callback, for one that comes after it; None in a rule of custom_jvp or custom_vjp, which can't use it."""
+        """The result of the callback of the calls so far, for a later one; None in a rule of custom_jvp or custom_vjp, which can't use it."""
+        self.flush()
         return None if self.done is None or jax_slots.outside_of_rule(self.done) else self.done
 
     def is_elsewhere(self) -> bool:

@@ -356,6 +356,10 @@ class TracedTape:
                 for tensor, leaf in zip(node.keeps, leaves):
                     tensor._value = leaf
 
+    def zeros(self, number: int) -> Tensor:
+        """A zero gradient of a leaf."""
+        return wrap(jnp.zeros_like(self._leaves[number].tensor._value))
+
     def run_backward(self, cts: Sequence[JaxArray | None]) -> list[Tensor | None]:
         """The gradients of the leaves, None where none arrives; `cts` are those of the outputs, None where there is none."""
         roots = [(*end, ct) for end, ct in zip(self._ends, cts) if end is not None and ct is not None]
