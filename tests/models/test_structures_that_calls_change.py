@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
+import msjax as ms
+from msjax import nn
 from msjax.hooks import capture, run_with_cache
 
 
@@ -112,3 +114,29 @@ def test_a_new_attribute_that_shares_a_variable_is_refused():
     model(jnp.ones((5, 3)))
     capture(model, "second")(jnp.ones((5, 3)))
     assert model.same is model.old
+
+
+class Keeps(nn.Cell):
+    """Keeps what it has computed, a Tensor and a list with one, as MindSpore's programs do."""
+
+    def construct(self, x):
+        self.last = x * 2
+        self.all = [self.last, "text"]
+        return self.last
+
+
+class Around(nnx.Module):
+    def __init__(self):
+        self.cell, self.out = Keeps(), nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        return self.out(self.cell(ms.Tensor(x))._value)
+
+
+@pytest.mark.parametrize("run", [lambda model, x: capture(model, "out")(x), run_with_cache])
+def test_tensors_that_a_cell_in_the_model_keeps(run):
+    model = Around()
+    for factor in (1.0, 3.0):
+        run(model, jnp.full((1, 3), factor))
+        assert isinstance(model.cell.last, ms.Tensor) and model.cell.all[1] == "text"
+        assert model.cell.last.asnumpy().tolist() == model.cell.all[0].asnumpy().tolist() == [[2 * factor] * 3]

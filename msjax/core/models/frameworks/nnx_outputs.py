@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
+import numpy as np
 from flax import nnx
 
 from msjax.core.base.errors import called
@@ -174,9 +175,13 @@ def _plain_of(module):
 
 
 def _attributes(inner):
-    """{name: value} of attributes that are no data; `_DATA` of data, whose values the state has."""
+    """{name: value} of attributes; `_DATA` of an array and of nnx's objects, to which the state is written, other data is replaced as a whole."""
     plain = plain_attributes(inner)
-    return {name: plain.get(name, _DATA) for name in vars(inner) if not is_module_state(name)}
+    own = {name: value for name, value in vars(inner).items() if not is_module_state(name)}
+    return {
+        name: plain.get(name, _DATA if is_object(value) or isinstance(value, (jax.Array, np.ndarray)) else value)
+        for name, value in own.items()
+    }
 
 
 _DATA, _GONE = object(), object()
@@ -190,7 +195,7 @@ def _plain_changes(before, module):
             continue
         old, new = before[path], _attributes(inner)
         own = {name: value for name, value in new.items() if name not in old or not _is_same(value, old[name])}
-        own.update({name: nnx.split(vars(inner)[name])[0] for name, value in own.items() if value is _DATA})
+        own.update({name: nnx.split(vars(inner)[name])[0] for name in own if name not in plain_attributes(inner)})
         own.update({name: _GONE for name in old if name not in new})
         if own:
             changes[path] = own
