@@ -92,6 +92,32 @@ def test_values_of_an_enclosing_trace_are_made_within_an_inner_one():
     assert f(X).tolist() == [0.0, 3.0, 6.0]
 
 
+@pytest.mark.parametrize("kind", ["jit", "jvp", "vjp", "converted"])
+def test_a_rule_may_not_use_what_is_around_it(kind):
+    found = []
+
+    def within(x):
+        outer = x * 2
+
+        def looks(y):
+            found.append((jax_slots.outside_of_rule(outer), jax_slots.outside_of_rule(y)))
+            return y * 1
+
+        if kind == "jit":
+            return jax.jit(looks)(x)
+        if kind == "converted":
+            return jax.closure_convert(looks, x)[0](x)
+        f = jax.custom_jvp(lambda y: y) if kind == "jvp" else jax.custom_vjp(lambda y: y)
+        if kind == "jvp":
+            f.defjvp(lambda p, t: (looks(*p), *t))
+        else:
+            f.defvjp(lambda y: (looks(y), None), lambda _, ct: (ct,))
+        return jax.jit(f)(x)
+
+    jax.make_jaxpr(jax.grad(within))(1.0)
+    assert set(found) == {(kind != "jit", False)}
+
+
 def test_a_function_is_traced_for_each_value_of_a_user_context(monkeypatch):
     context, traced = jax_slots.user_context(None), []
     f = jax.jit(lambda x: traced.append(context.value) or x + 1)

@@ -12,6 +12,7 @@ import contextlib
 import copy
 import functools
 import io
+import itertools
 import pickle
 import re
 import weakref
@@ -77,12 +78,22 @@ def current_trace() -> Any:
         return trace
 
 
+def _outward() -> Iterator[Any]:
+    """jax's objects for the transformations that are under way, from the innermost outward."""
+    trace = current_trace()
+    while trace is not None:
+        yield trace
+        trace = getattr(trace, "parent_trace", None)
+
+
 def enclosing_traces() -> list[Any]:
     """jax's objects for the transformations that are under way, from the innermost outward to the first that records a program: code
     may use the values of all of these."""
-    traces = [current_trace()]
-    while not hasattr(traces[-1], "frame") and getattr(traces[-1], "parent_trace", None) is not None:
-        traces.append(traces[-1].parent_trace)
+    traces = []
+    for trace in _outward():
+        traces.append(trace)
+        if hasattr(trace, "frame"):
+            break
     return traces
 
 
@@ -96,14 +107,11 @@ _APART = {"custom_jvp jvp", "custom_vjp fwd", "custom_vjp bwd", "closure_convert
 
 
 def outside_of_rule(value: Any) -> bool:
-    """Whether a rule of a custom_jvp or custom_vjp is traced now, and a tracer, which it may not use, belongs to what is around it."""
-    trace = current_trace()
-    while trace is not None and trace is not trace_of(value):
-        debug_info = getattr(getattr(trace, "frame", None), "debug_info", None)
-        if debug_info is not None and debug_info.traced_for in _APART:
-            return True
-        trace = getattr(trace, "parent_trace", None)
-    return False
+    """Whether a rule of a custom_jvp or custom_vjp is traced now, or what `jax.closure_convert` is given, and a tracer, which that may not
+    use, belongs to what is around it."""
+    own = trace_of(value)
+    inner = itertools.takewhile(lambda trace: trace is not own, _outward())
+    return any(getattr(trace.frame.debug_info, "traced_for", None) in _APART for trace in inner if hasattr(trace, "frame"))
 
 
 # ---- settings
