@@ -45,8 +45,12 @@ def plain_attributes(module: Any) -> dict[str, Any]:
     return {name: [*value] if type(value) is list else value for name, value in found.items()}
 
 
+# What makes data of an attribute that holds it.
+DATA = (jax.Array, np.ndarray, nnx.Pytree, nnx.Variable)
+
+
 def _is_data(value):
-    return any(isinstance(leaf, (jax.Array, np.ndarray, nnx.Pytree, nnx.Variable)) for leaf in jax.tree.leaves(value))
+    return any(isinstance(leaf, DATA) for leaf in jax.tree.leaves(value))
 
 
 def blank_like(module: _Module) -> _Module:

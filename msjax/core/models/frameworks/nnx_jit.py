@@ -11,7 +11,7 @@ from flax import nnx
 
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.frameworks.nnx import hooked_in
-from msjax.core.models.frameworks.nnx_outputs import is_object
+from msjax.core.models.frameworks.nnx_outputs import is_object, objects_among
 
 jit = nnx.jit
 
@@ -42,7 +42,7 @@ def on_modules(fn: Callable[..., Any]) -> Callable[..., Any]:
         def pure(args, kwargs):
             args, kwargs = nnx.from_tree((args, kwargs), ctxtag=tag, is_inner=True)
             out = fn(*args, **kwargs)
-            objects = [v for v in jax.tree.leaves((args, kwargs), is_leaf=is_object) if is_object(v)]
+            objects = objects_among((args, kwargs))
             return nnx.to_tree((objects, out), ctxtag=tag)
 
         with nnx.update_context(tag):

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
-import numpy as np
 from flax import nnx
 
 from msjax.core.base.errors import called
-from msjax.core.base.flax_slots import hidden, is_module_state, plain_attributes
+from msjax.core.base.flax_slots import DATA, hidden, is_module_state, plain_attributes
 from msjax.core.base.split import opened
 from msjax.core.hooks.places import module_call, site
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
@@ -74,48 +73,50 @@ class Changes:
     def __init__(self, module: Any, state: Any = None):
         self._module = module
         self._arrays = _arrays_of(nnx.state(module) if state is None else state)
-        self._plain = _plain_of(module)
+        self._attributes = _attributes_of(module)
 
     def found(self) -> tuple[Any, dict[Any, dict[str, Any]]]:
-        """(the part of the state that has changed, {path: {name: value}} of other attributes; a GraphDef of one that is new data, _GONE of one that is gone)."""
+        """(the part of the state that has changed, {path: {name: value}} of the attributes that have; see `_changed_attributes`)."""
         state = nnx.state(self._module)
         arrays = _arrays_of(state)
         # What has not changed is not written back: nnx forbids it where the module belongs to another trace.
         same = {path for path, old in self._arrays.items() if path in arrays and _is_same(old, arrays[path])}
         changed = nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(state) if path not in same])
-        return changed, _plain_changes(self._plain, self._module)
+        return changed, _changed_attributes(self._attributes, self._module)
 
 
 def write_changes(module: Any, found: tuple[Any, dict[Any, dict[str, Any]]]) -> None:
     """Write to the user's module what a call has changed in a copy."""
-    state, plain = found
-    inner = dict(nnx.iter_graph(module)) if plain else {}
+    state, attributes = found
+    inner = dict(nnx.iter_graph(module)) if attributes else {}
     values = dict(nnx.to_flat_state(state))
-    for path, own in plain.items():
+    for path, own in attributes.items():
         for name, value in own.items():
             if value is _GONE:
                 delattr(inner[path], name)
-            elif isinstance(value, nnx.GraphDef):
-                key = (*path, int(name) if isinstance(inner[path], nnx.List) else name)
-                made = [(each[len(key) :], values.pop(each)) for each in list(values) if each[: len(key)] == key]
-                if len(made) < value.num_leaves:
-                    raise ValueError(
-                        f"For '{called('capture')}', the call gives {type(inner[path]).__name__} an attribute '{name}' that shares a variable "
-                        "with another of the model: call the model once, so that it has it, before values of its calls are captured."
-                    )
-                setattr(
-                    inner[path],
-                    name,
-                    nnx.data(nnx.merge(value, made[0][1] if made and made[0][0] == () else nnx.from_flat_state(made))),
-                )
             else:
-                setattr(inner[path], name, value)
+                setattr(
+                    inner[path], name, _made(inner[path], path, name, value, values) if isinstance(value, nnx.GraphDef) else value
+                )
     nnx.update(module, nnx.from_flat_state(values.items()))
 
 
+def _made(module, path, name, definition, values):
+    """The new data of a module that a GraphDef describes; what it holds is taken out of {path: value}."""
+    key = (*path, int(name) if isinstance(module, nnx.List) else name)
+    held = [(each[len(key) :], values.pop(each)) for each in list(values) if each[: len(key)] == key]
+    if len(held) < definition.num_leaves:
+        raise ValueError(
+            f"For '{called('capture')}', the call gives {type(module).__name__} an attribute '{name}' that shares a variable "
+            "with another of the model: call the model once, so that it has it, before values of its calls are captured."
+        )
+    is_leaf = len(held) == 1 and held[0][0] == ()
+    return nnx.data(nnx.merge(definition, held[0][1] if is_leaf else nnx.from_flat_state(held)))
+
+
 def write_all(module: Any, copy: Any) -> None:
-    """Write to the user's module the state of a copy that a call has changed, and the attributes that are no data."""
-    write_changes(module, (nnx.state(copy), _plain_changes(_plain_of(module), copy)))
+    """Write to the user's module the state of a copy that a call has changed, and the attributes that have changed."""
+    write_changes(module, (nnx.state(copy), _changed_attributes(_attributes_of(module), copy)))
 
 
 def is_object(value: object) -> bool:
@@ -127,6 +128,11 @@ def _is_variable(value):
     return isinstance(value, nnx.Variable)
 
 
+def objects_among(tree: Any) -> list[Any]:
+    """nnx's objects in a pytree."""
+    return [v for v in jax.tree.leaves(tree, is_leaf=is_object) if is_object(v)]
+
+
 class Objects:
     """The nnx modules, variables and random keys among arguments, in containers, too.
 
@@ -135,7 +141,7 @@ class Objects:
     """
 
     def __init__(self, given: Any):
-        self._objects = nnx.List([v for v in jax.tree.leaves(given, is_leaf=is_object) if is_object(v)])
+        self._objects = nnx.List(objects_among(given))
         self._variables = [v for v in jax.tree.leaves(opened(given, _is_variable), is_leaf=_is_variable) if _is_variable(v)]
 
     def __bool__(self) -> bool:
@@ -170,36 +176,32 @@ def _arrays_of(state):
     return {path: jax.tree.leaves(value) for path, value in nnx.to_flat_state(state)}
 
 
-def _plain_of(module):
-    return {path: _attributes(inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)}
+def _attributes_of(module):
+    """{path: {name: value}} of what `_attributes` gives, of both kinds."""
+    objects = [(path, inner) for path, inner in nnx.iter_graph(module) if isinstance(inner, nnx.Pytree)]
+    return {path: {**plain, **data} for path, inner in objects for plain, data in [_attributes(inner)]}
 
 
 def _attributes(inner):
-    """{name: value} of attributes; `_DATA` of an array and of nnx's objects, to which the state is written, other data is replaced as a whole."""
+    """({name: value} of attributes that are no data, the same of data; `_WRITTEN` of what the state is written to, other data is replaced)."""
     plain = plain_attributes(inner)
-    own = {name: value for name, value in vars(inner).items() if not is_module_state(name)}
-    return {
-        name: plain.get(name, _DATA if is_object(value) or isinstance(value, (jax.Array, np.ndarray)) else value)
-        for name, value in own.items()
-    }
+    data = {name: value for name, value in vars(inner).items() if name not in plain and not is_module_state(name)}
+    return plain, {name: _WRITTEN if isinstance(value, DATA) else value for name, value in data.items()}
 
 
-_DATA, _GONE = object(), object()
+_WRITTEN, _GONE = object(), object()
 
 
-def _plain_changes(before, module):
-    """{path: {name: value}} of the attributes that have changed, of objects that were there; see `Changes.found`."""
+def _changed_attributes(before, module):
+    """{path: {name: value}} of the attributes that have changed, of objects that were there: the GraphDef of new data, `_GONE` of one that is gone."""
     changes = {}
     for path, inner in nnx.iter_graph(module):
-        if path not in before:
-            continue
-        old, new = before[path], _attributes(inner)
-        own = {name: value for name, value in new.items() if name not in old or not _is_same(value, old[name])}
-        own.update({name: nnx.split(vars(inner)[name])[0] for name in own if name not in plain_attributes(inner)})
-        own.update({name: _GONE for name in old if name not in new})
-        if own:
-            changes[path] = own
-    return changes
+        if path in before:
+            old, (plain, data) = before[path], _attributes(inner)
+            new = {name: value for name, value in {**plain, **data}.items() if name not in old or not _is_same(value, old[name])}
+            changes[path] = {name: nnx.split(vars(inner)[name])[0] if name in data else value for name, value in new.items()}
+            changes[path].update((name, _GONE) for name in old if name not in plain and name not in data)
+    return {path: own for path, own in changes.items() if own}
 
 
 def _is_same(a, b):

@@ -14,7 +14,7 @@ from flax import nnx
 
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
-from msjax.core.models.frameworks.nnx_outputs import write_all
+from msjax.core.models.frameworks.nnx_outputs import objects_among, write_all
 from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.static_leaves import join, split
 from msjax.core.tools.checking import Check, unraised
@@ -101,12 +101,12 @@ def guarded(
             return checked(*args, **kwargs)
 
     def checked(*args, **kwargs):
-        if policy == "skip" and not state and not _modules(args, kwargs):
+        if policy == "skip" and not state and not objects_among((args, kwargs)):
             raise ValueError(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
                 "argument that it takes the place of}, such as state={0: 0}."
             )
-        modules = _modules(args, kwargs)
+        modules = objects_among((args, kwargs))
         result, wrong, failed = program(split((args, kwargs)))
         out, changed = join(result)
         bad = bool(wrong) or bool(kinds and failed)
@@ -140,10 +140,10 @@ def guarded(
 def _checked(fn, args, kwargs, kinds):
     """(the result, the nnx objects among the arguments as they are then, whether a check has found something), where jax traces."""
     if not kinds:
-        return fn(*args, **kwargs), _modules(args, kwargs), False
+        return fn(*args, **kwargs), objects_among((args, kwargs)), False
 
     def both(*args, **kwargs):
-        return fn(*args, **kwargs), _modules(args, kwargs)
+        return fn(*args, **kwargs), objects_among((args, kwargs))
 
     program = Program(both, args, kwargs, contextlib.nullcontext())
     outs, (record,) = Checks(program.closed, kinds).run(program.inputs)
@@ -164,12 +164,3 @@ def _with_arguments(out, args, state):
     if not isinstance(out, tuple):
         return results[0]
     return type(out)(*results) if hasattr(out, "_fields") else tuple(results)
-
-
-def _modules(args, kwargs):
-    """The nnx objects that a step may write to: modules, optimizers, metrics, streams of random keys, variables."""
-    return [v for v in jax.tree.leaves((args, kwargs), is_leaf=_is_object) if _is_object(v)]
-
-
-def _is_object(value):
-    return isinstance(value, (nnx.Pytree, nnx.Variable))
