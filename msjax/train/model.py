@@ -110,13 +110,15 @@ class Model:
             epoch (int): the number of epochs.
             train_dataset: the data; see the class.
             callbacks (Callback or list, optional): what is called around epochs and steps.
-            dataset_sink_mode (bool), sink_size (int): accepted for compatibility with MindSpore; data is fed batch by batch.
+            dataset_sink_mode (bool): data is fed batch by batch either way, as by MindSpore on CPUs.
+            sink_size (int): with `dataset_sink_mode`, the steps of an epoch for callbacks (`batch_num`, the steps that LossMonitor prints)
+                if it is positive; an epoch takes the whole data, as by MindSpore on CPUs. Default: -1.
             initial_epoch (int): the number of epochs that were made before. Default: 0.
 
         Raises:
             TypeError, ValueError: a wrong argument, or data that is empty.
         """
-        self._run(epoch, train_dataset, callbacks, initial_epoch)
+        self._run(epoch, train_dataset, callbacks, initial_epoch, sink_size if dataset_sink_mode else -1)
 
     def fit(
         self, epoch: Any, train_dataset: Any, valid_dataset: Any = None, valid_frequency: int | list[int] = 1,
@@ -126,7 +128,7 @@ class Model:
         """Train the network, and evaluate it after epochs.
 
         Callbacks get the run's parameters while it evaluates, too: `mode` is "eval", and from `on_eval_end` on, `eval_results` has the metrics
-        and `eval_loss`, the mean of the batches' losses (in MindSpore 2.10 the last batch's).
+        and `eval_loss`, the mean of the batches' losses (in MindSpore 2.10 the last batch's), until the epoch has ended.
 
         Args:
             epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch: as in `train`.
@@ -144,19 +146,19 @@ class Model:
             )
         if valid_dataset is not None:
             self._check_metrics("Model.fit")
-        self._run(epoch, train_dataset, callbacks, initial_epoch, valid_dataset, due)
+        self._run(epoch, train_dataset, callbacks, initial_epoch, sink_size if dataset_sink_mode else -1, valid_dataset, due)
 
-    def _run(self, epoch, dataset, callbacks, initial_epoch, valid_dataset=None, valid_due=None):
+    def _run(self, epoch, dataset, callbacks, initial_epoch, sink_size, valid_dataset=None, valid_due=None):
         for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
             check_int(value, name, "Model.train")
             check_value(value, value >= least, f"be at least {least}", name, "Model.train")
         callbacks = CallbackList(callbacks)
         params = Parameters(
             mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
-            epoch_num=epoch, batch_num=_batches(dataset), train_dataset=dataset, list_callback=callbacks.callbacks,
-            dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0, cur_epoch_num=initial_epoch + 1,
-            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={}, initial_step=0, finished_epochs=0,
-            loss_scale_mananger=self._manager,
+            epoch_num=epoch - initial_epoch, batch_num=sink_size if sink_size > 0 else _batches(dataset), train_dataset=dataset,
+            list_callback=callbacks.callbacks, dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0,
+            cur_epoch_num=initial_epoch + 1, cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, initial_step=0,
+            finished_epochs=0, loss_scale_mananger=self._manager,
         )  # fmt: skip
         context = RunContext(params)
         source = _for_epochs(dataset)
@@ -172,15 +174,17 @@ class Model:
                     self._evaluate(valid_dataset, callbacks, params)
                     params.update(of_training)
                 callbacks("on_train_epoch_end", context)
+                for name in ("metrics", "eval_results"):  # of this epoch alone
+                    params.pop(name, None)
                 if context.get_stop_requested():
                     break
             callbacks("on_train_end", context)
 
     def _epoch(self, dataset, params, callbacks, context):
-        params.cur_step_in_epoch = 0
+        before = params.cur_step_num
         for batch in _iterate(dataset):
             params.cur_step_num += 1
-            params.cur_step_in_epoch += 1
+            params.cur_step_in_epoch = (params.cur_step_num - 1) % (params.batch_num or params.cur_step_num) + 1
             params.train_dataset_element = batch
             callbacks("on_train_step_begin", context)
             params.net_outputs = self._train_network(*batch)
@@ -189,12 +193,12 @@ class Model:
             callbacks("on_train_step_end", context)
             if context.get_stop_requested():
                 break
-        if not params.cur_step_in_epoch:
+        if params.cur_step_num == before:
             raise ValueError(
                 f"For 'Model', epoch {params.cur_epoch_num} has no data. An iterator, such as a generator, serves one epoch; "
                 "give a list, or an object whose __iter__ starts anew."
             )
-        params.batch_num = params.cur_step_in_epoch if params.batch_num is None else params.batch_num
+        params.batch_num = params.cur_step_num - before if params.batch_num is None else params.batch_num
 
     # ---- evaluation
 

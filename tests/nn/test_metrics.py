@@ -221,3 +221,17 @@ def test_indexes_of_a_distance_of_surfaces():
         metric.update(Tensor([[3, 0, 1], [1, 3, 0], [1, 0, 2]]), Tensor([[0, 2, 1], [1, 2, 1], [0, 0, 1]]), 0)
         found.append(metric.eval())
     assert found == pytest.approx([1, 2 / 3])
+
+
+@pytest.mark.parametrize("kind", (train.Loss, train.MAE, train.MSE, train.Dice))
+def test_batches_add_up_in_double_precision(kind):
+    def of(batches):
+        metric = kind()
+        for batch in batches:
+            metric.update(*([Tensor(batch)] if kind is train.Loss else [Tensor(batch), Tensor(batch * 3)]))
+        return metric.eval()
+
+    batches = [np.float32([each]) for each in (0.1, 0.7, 0.3)]
+    value = of(batches)
+    assert value == sum(of([batch]) for batch in batches) / 3
+    assert value != float(np.float32(value))

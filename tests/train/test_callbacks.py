@@ -1,6 +1,7 @@
 """Callbacks: stopping, monitors, checkpoints, learning rates."""
 
 import os
+import re
 import signal
 
 import numpy as np
@@ -129,6 +130,24 @@ def test_callbacks_get_the_run_s_parameters_while_fit_evaluates():
         ("train", 1, 3, steps, steps), ("eval", 2, 3, 0, steps), ("eval", 2, 3, steps, steps),
         ("train", 2, 3, 2 * steps, steps), ("train", 3, 3, 3 * steps, steps),
     ]  # fmt: skip
+
+
+def test_results_of_an_evaluation_last_until_the_epoch_has_ended(capsys):
+    model, history = make(), train.History()
+    model.fit(3, batches(), batches(), valid_frequency=2, callbacks=[train.LossMonitor(100), history])
+    assert capsys.readouterr().out.count("Eval result: epoch") == 1
+    assert len(history.history["mae"]) == 1 and len(history.history["net_output"]) == 3
+
+
+def test_a_sink_size_is_the_number_of_steps_of_an_epoch_for_callbacks(capsys):
+    def printed(**settings):
+        make().train(2, batches(), callbacks=train.LossMonitor(), **settings)
+        return re.findall(r"epoch: (\d) step: (\d),", capsys.readouterr().out)
+
+    steps = len(printed()) // 2
+    numbered = [(1 + i // steps, i) for i in range(2 * steps)]
+    assert printed() == printed(sink_size=3) == [(f"{epoch}", f"{i % steps + 1}") for epoch, i in numbered]
+    assert printed(sink_size=3, dataset_sink_mode=True) == [(f"{epoch}", f"{i % 3 + 1}") for epoch, i in numbered]
 
 
 class Rising(nn.Metric):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ class _Error(MeanMetric):
     @rearrange_inputs
     def update(self, *inputs):
         pred, label = self._pair(inputs)
-        self._sum += self._total(label.reshape(pred.shape) - pred)
+        self._sum += float(self._total(label.reshape(pred.shape) - pred))  # batches add up in double precision
         self._count += label.shape[0] if label.ndim else 1
 
 
@@ -52,7 +53,7 @@ class Loss(MeanMetric):
         self._check_inputs(inputs, 1, "loss")
         loss = self._convert_data(inputs[0])
         check_value(loss, loss.ndim <= 1, "have 0 or 1 axes", "the loss", "Loss.update")
-        self._sum += loss.mean()
+        self._sum += float(loss.mean())
         self._count += 1
 
 
@@ -83,4 +84,4 @@ class Perplexity(MeanMetric):
         self._count += probability.size
 
     def eval(self) -> float:
-        return float(np.exp(super().eval()))
+        return math.exp(super().eval())
