@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.amp.precision import LEVEL_SETTINGS, build_train_network
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_int, check_kind, check_options, check_value
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_options, check_value
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
@@ -118,7 +118,8 @@ class Model:
         Raises:
             TypeError, ValueError: a wrong argument, or data that is empty.
         """
-        self._run(epoch, train_dataset, callbacks, initial_epoch, sink_size if dataset_sink_mode else -1)
+        steps = _sink_steps(dataset_sink_mode, sink_size, "Model.train")
+        self._run(epoch, train_dataset, callbacks, initial_epoch, steps)
 
     def fit(
         self, epoch: Any, train_dataset: Any, valid_dataset: Any = None, valid_frequency: int | list[int] = 1,
@@ -146,16 +147,18 @@ class Model:
             )
         if valid_dataset is not None:
             self._check_metrics("Model.fit")
-        self._run(epoch, train_dataset, callbacks, initial_epoch, sink_size if dataset_sink_mode else -1, valid_dataset, due)
+        steps = _sink_steps(dataset_sink_mode, sink_size, "Model.fit")
+        self._run(epoch, train_dataset, callbacks, initial_epoch, steps, valid_dataset, due)
 
-    def _run(self, epoch, dataset, callbacks, initial_epoch, sink_size, valid_dataset=None, valid_due=None):
+    def _run(self, epoch, dataset, callbacks, initial_epoch, steps, valid_dataset=None, valid_due=None):
         for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
             check_int(value, name, "Model.train")
             check_value(value, value >= least, f"be at least {least}", name, "Model.train")
+        check_value(initial_epoch, initial_epoch < epoch, f"be less than 'epoch', {epoch}", "initial_epoch", "Model.train")
         callbacks = CallbackList(callbacks)
         params = Parameters(
             mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
-            epoch_num=epoch - initial_epoch, batch_num=sink_size if sink_size > 0 else _batches(dataset), train_dataset=dataset,
+            epoch_num=epoch - initial_epoch, batch_num=steps or _batches(dataset), train_dataset=dataset,
             list_callback=callbacks.callbacks, dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0,
             cur_epoch_num=initial_epoch + 1, cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, initial_step=0,
             finished_epochs=0, loss_scale_mananger=self._manager,
@@ -283,6 +286,14 @@ class Model:
         self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True
     ) -> None:
         """Nothing: programs are compiled when they are first called."""
+
+
+def _sink_steps(dataset_sink_mode, sink_size, who):
+    """The steps of an epoch that callbacks are told of; None for the number of batches."""
+    check_bool(dataset_sink_mode, "dataset_sink_mode", who)
+    check_int(sink_size, "sink_size", who)
+    check_value(sink_size, sink_size == -1 or sink_size > 0, "be -1 or positive", "sink_size", who)
+    return sink_size if dataset_sink_mode and sink_size > 0 else None
 
 
 def _batches(dataset):

@@ -54,7 +54,7 @@ class TimeMonitor(Callback):
 
     Args:
         data_size (int, optional): the number of steps that a step's time is taken from. By default those of the epoch.
-        data_time (bool): whether the time between steps, spent on fetching data, is printed, too. Default: False.
+        data_time (bool): whether it prints also how long a step waits for its data. Default: False.
     """
 
     def __init__(self, data_size: int | None = None, data_time: bool = False):
@@ -65,15 +65,15 @@ class TimeMonitor(Callback):
         self.data_size, self.data_time = data_size, data_time
         self._start = self._last = time.perf_counter()
         self._steps = 0
-        self._fetching = []
+        self._fetching = 0.0
 
     def epoch_begin(self, run_context: RunContext) -> None:
         self._start = self._last = time.perf_counter()
         self._steps = 0
-        self._fetching = []
+        self._fetching = 0.0
 
     def step_begin(self, run_context: RunContext) -> None:
-        self._fetching.append(time.perf_counter() - self._last)
+        self._fetching += time.perf_counter() - self._last
 
     def step_end(self, run_context: RunContext) -> None:
         self._steps += 1
@@ -84,11 +84,11 @@ class TimeMonitor(Callback):
         if not self._steps:
             return
         epoch = (time.perf_counter() - self._start) * 1000
-        step = epoch / (self.data_size or self._steps)
+        steps = self.data_size or self._steps
+        step = epoch / steps
         text = f"{params.get('mode', '').title()} epoch time: {epoch:5.3f} ms, per step time: {step:5.3f} ms"
         if self.data_time:
-            fetching = np.asarray(self._fetching) * 1000
-            text += f" (data time: max: {fetching.max():.3f} ms, avg: {fetching.mean():.3f} ms)"
+            text += f" (data time: {1000 * self._fetching / steps:5.3f} ms)"
         print(text, flush=True)
 
 

@@ -193,17 +193,16 @@ class ReduceLROnPlateau(_Watching):
             self.wait = 0
         elif self.cooldown_counter == 0:
             self.wait += 1
-            old = float(rate.asnumpy())
-            if self.wait >= self.patience and old > self.min_lr:
-                new = max(old * self.factor, self.min_lr)
+            if self.wait < self.patience:
+                return
+            old = rate.asnumpy()[()]
+            if old > np.float32(self.min_lr):
+                new = max(old * np.float32(self.factor), self.min_lr)
                 rate.set_data(Tensor(new, mstype.float32))
-                self.cooldown_counter: int = self.cooldown
-                self.wait: int = 0
                 if self.verbose:
-                    print(
-                        f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {np.float32(new)}.",
-                        flush=True,
-                    )
+                    print(f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new!s}.", flush=True)
+            self.cooldown_counter: int = self.cooldown
+            self.wait: int = 0
 
 
 class LearningRateScheduler(Callback):
