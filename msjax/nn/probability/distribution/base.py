@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ class Distribution(Cell):
 
     A subclass names its parameters in `parameters`, and defines `_log_prob(value, *parameters)`, `_cdf`, `_mean`, `_var`, `_mode`,
     `_entropy`, `_kl(*other, *own)` and `_sample(shape, *parameters)`. One that names no parameters gets in them what each call is given.
+    Those that need no `self` may stand in `_formulas` instead, by their names without the "_".
 
     Args:
         seed (int, optional): of the samples.
@@ -33,6 +35,7 @@ class Distribution(Cell):
     """
 
     parameters: dict[str, str] = {}
+    _formulas: ClassVar[dict[str, Callable[..., Tensor]]] = {}
     # Whether numbers of another type than floats are possible.
     _counts: ClassVar[bool] = True
 
@@ -76,7 +79,7 @@ class Distribution(Cell):
 
     def log_prob(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """The logarithm of the probability, or of its density, at `value`."""
-        return self._log_prob(self._tensor(value), *self._all(args, kwargs))
+        return self._formula("log_prob", self._tensor(value), *self._all(args, kwargs))
 
     def prob(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """The probability, or its density, at `value`."""
@@ -84,7 +87,7 @@ class Distribution(Cell):
 
     def cdf(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """The probability of a number that is not greater than `value`."""
-        return self._cdf(self._tensor(value), *self._all(args, kwargs))
+        return self._formula("cdf", self._tensor(value), *self._all(args, kwargs))
 
     def log_cdf(self, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """The logarithm of `cdf`."""
@@ -100,11 +103,11 @@ class Distribution(Cell):
 
     def mean(self, *args: Any, **kwargs: Any) -> Tensor:
         """The mean."""
-        return self._mean(*self._all(args, kwargs))
+        return self._formula("mean", *self._all(args, kwargs))
 
     def var(self, *args: Any, **kwargs: Any) -> Tensor:
         """The variance."""
-        return self._var(*self._all(args, kwargs))
+        return self._formula("var", *self._all(args, kwargs))
 
     def sd(self, *args: Any, **kwargs: Any) -> Tensor:
         """The standard deviation."""
@@ -116,11 +119,11 @@ class Distribution(Cell):
         Raises:
             NotImplementedError: there is none.
         """
-        return self._mode(*self._all(args, kwargs))
+        return self._formula("mode", *self._all(args, kwargs))
 
     def entropy(self, *args: Any, **kwargs: Any) -> Tensor:
         """The entropy."""
-        return self._entropy(*self._all(args, kwargs))
+        return self._formula("entropy", *self._all(args, kwargs))
 
     def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Tensor:
         """The Kullback-Leibler divergence of another distribution of this kind from this one.
@@ -132,7 +135,7 @@ class Distribution(Cell):
         Raises:
             ValueError: it is of another kind.
         """
-        if type(self)._kl is Distribution._kl:
+        if not hasattr(self, "_kl") and "kl" not in self._formulas:
             return self._missing("kl_loss")
         if dist != type(self).__name__:
             raise ValueError(
@@ -142,7 +145,7 @@ class Distribution(Cell):
         other = [kwargs.pop(f"{name}_b", None) for name in list(self.parameters)[len(args) :]]
         other = [self._tensor(value) for value in (*args[:n], *other)]
         own = self._all(args[n:], {name.removesuffix("_a"): value for name, value in kwargs.items()})
-        return self._kl(*other, *own)
+        return self._formula("kl", *other, *own)
 
     def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Tensor:
         """The entropy and the divergence of another distribution; the arguments are those of `kl_loss`."""
@@ -151,7 +154,7 @@ class Distribution(Cell):
 
     def sample(self, shape: tuple[int, ...] = (), *args: Any, **kwargs: Any) -> Tensor:
         """Random numbers: `shape`, and behind it the shape of the parameters."""
-        return self._sample(tuple(shape), *self._all(args, kwargs)).astype(self.dtype)
+        return self._formula("sample", tuple(shape), *self._all(args, kwargs)).astype(self.dtype)
 
     def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method by its name: ``distribution("log_prob", value)``."""
@@ -160,29 +163,9 @@ class Distribution(Cell):
     def _missing(self, name):
         raise NotImplementedError(f"For '{type(self).__name__}', there is no '{name}'.")
 
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return self._missing("log_prob")
-
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return self._missing("cdf")
-
-    def _mean(self, *parameters: Tensor) -> Tensor:
-        return self._missing("mean")
-
-    def _var(self, *parameters: Tensor) -> Tensor:
-        return self._missing("var")
-
-    def _mode(self, *parameters: Tensor) -> Tensor:
-        return self._missing("mode")
-
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return self._missing("entropy")
-
-    def _kl(self, *parameters: Tensor) -> Tensor:
-        return self._missing("kl_loss")
-
-    def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
-        return self._missing("sample")
+    def _formula(self, name: str, *values: Any) -> Tensor:
+        formula = getattr(self, f"_{name}", None) or self._formulas.get(name)
+        return self._missing(name) if formula is None else formula(*values)
 
 
 def shape_of(*parameters: Tensor) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from msjax import ops
 from msjax.common import dtype as mstype
@@ -50,22 +49,14 @@ class Normal(Distribution):
         if deviation is not None and not (deviation.asnumpy() > 0).all():
             raise ValueError(f"For 'Normal', the standard deviation should be positive, but got {deviation}.")
 
-    def _log_prob(self, value: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        return -0.5 * ((value - mean) / sd) ** 2 - ops.log(sd) - 0.5 * math.log(2 * math.pi)
-
-    def _cdf(self, value: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        return 0.5 * ops.erfc((mean - value) / (sd * math.sqrt(2)))
-
-    def _mean(self, mean: Tensor, sd: Tensor) -> Tensor:
-        return mean + ops.zeros_like(sd)
-
-    _mode: Any = _mean
-
-    def _var(self, mean: Tensor, sd: Tensor) -> Tensor:
-        return sd**2 + ops.zeros_like(mean)
-
-    def _entropy(self, mean: Tensor, sd: Tensor) -> Tensor:
-        return 0.5 * math.log(2 * math.pi * math.e) + ops.log(sd)
+    _formulas = {
+        "log_prob": lambda value, mean, sd: -0.5 * ((value - mean) / sd) ** 2 - ops.log(sd) - 0.5 * math.log(2 * math.pi),
+        "cdf": lambda value, mean, sd: 0.5 * ops.erfc((mean - value) / (sd * math.sqrt(2))),
+        "mean": lambda mean, sd: mean + ops.zeros_like(sd),
+        "mode": lambda mean, sd: mean + ops.zeros_like(sd),
+        "var": lambda mean, sd: sd**2 + ops.zeros_like(mean),
+        "entropy": lambda mean, sd: 0.5 * math.log(2 * math.pi * math.e) + ops.log(sd),
+    }
 
     def _kl(self, mean_b: Tensor, sd_b: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
         difference = ops.log(sd) - ops.log(sd_b)
@@ -107,21 +98,16 @@ class Uniform(Distribution):
         if bounds[0] is not None and bounds[1] is not None and not (bounds[0].asnumpy() < bounds[1].asnumpy()).all():
             raise ValueError(f"For 'Uniform', 'high' should be greater than 'low', but they are {bounds[1]} and {bounds[0]}.")
 
+    _formulas = {
+        "cdf": lambda value, low, high: ops.clip_by_value((value - low) / (high - low), 0.0, 1.0),
+        "mean": lambda low, high: (low + high) / 2,
+        "var": lambda low, high: (high - low) ** 2 / 12,
+        "entropy": lambda low, high: ops.log(high - low),
+    }
+
     def _log_prob(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
         within = ops.logical_and(value >= low, value <= high)
         return ops.where(within, -ops.log(high - low) + ops.zeros_like(value), -math.inf)
-
-    def _cdf(self, value: Tensor, low: Tensor, high: Tensor) -> Tensor:
-        return ops.clip_by_value((value - low) / (high - low), 0.0, 1.0)
-
-    def _mean(self, low: Tensor, high: Tensor) -> Tensor:
-        return (low + high) / 2
-
-    def _var(self, low: Tensor, high: Tensor) -> Tensor:
-        return (high - low) ** 2 / 12
-
-    def _entropy(self, low: Tensor, high: Tensor) -> Tensor:
-        return ops.log(high - low)
 
     def _kl(self, low_b: Tensor, high_b: Tensor, low: Tensor, high: Tensor) -> Tensor:
         within = ops.logical_and(low_b <= low, high <= high_b)
@@ -160,26 +146,15 @@ class Exponential(Distribution):
         if self.rate is not None and not (self.rate.asnumpy() > 0).all():
             raise ValueError(f"For 'Exponential', the rate should be positive, but got {self.rate}.")
 
-    def _log_prob(self, value: Tensor, rate: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(rate) - rate * value)
-
-    def _cdf(self, value: Tensor, rate: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, -ops.expm1(-rate * value))
-
-    def _mean(self, rate: Tensor) -> Tensor:
-        return 1 / rate
-
-    def _var(self, rate: Tensor) -> Tensor:
-        return 1 / rate**2
-
-    def _mode(self, rate: Tensor) -> Tensor:
-        return ops.zeros_like(rate)
-
-    def _entropy(self, rate: Tensor) -> Tensor:
-        return 1 - ops.log(rate)
-
-    def _kl(self, rate_b: Tensor, rate: Tensor) -> Tensor:
-        return ops.log(rate) - ops.log(rate_b) + rate_b / rate - 1
+    _formulas = {
+        "log_prob": lambda value, rate: ops.where(value < 0, -math.inf, ops.log(rate) - rate * value),
+        "cdf": lambda value, rate: ops.where(value < 0, 0.0, -ops.expm1(-rate * value)),
+        "mean": lambda rate: 1 / rate,
+        "var": lambda rate: 1 / rate**2,
+        "mode": ops.zeros_like,
+        "entropy": lambda rate: 1 - ops.log(rate),
+        "kl": lambda rate_b, rate: ops.log(rate) - ops.log(rate_b) + rate_b / rate - 1,
+    }
 
     def _sample(self, shape: tuple[int, ...], rate: Tensor) -> Tensor:
         return -ops.log(unit_uniform((*shape, *rate.shape), self)) / rate

@@ -52,8 +52,13 @@ class Bernoulli(Distribution):
         if self.probs is not None and not ((self.probs.asnumpy() > 0) & (self.probs.asnumpy() < 1)).all():
             raise ValueError(f"For 'Bernoulli', probabilities should be between 0 and 1, but got {self.probs}.")
 
-    def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
-        return ops.log(p) * value + ops.log1p(-p) * (1 - value)
+    _formulas = {
+        "log_prob": lambda value, p: ops.log(p) * value + ops.log1p(-p) * (1 - value),
+        "mean": lambda p: p,
+        "var": lambda p: p * (1 - p),
+        "entropy": lambda p: -_times_log(p, p) - _times_log(1 - p, 1 - p),
+        "kl": lambda other, p: _times_log(p, p) + _times_log(1 - p, 1 - p) - _times_log(p, other) - _times_log(1 - p, 1 - other),
+    }
 
     def prob(self, value: Tensor, *args: ArrayLike, **kwargs: ArrayLike) -> Tensor:
         (p,) = self._all(args, kwargs)
@@ -64,20 +69,8 @@ class Bernoulli(Distribution):
         whole = ops.floor(value)
         return ops.where(whole < 0, 0.0, ops.where(whole < 1, 1 - p + ops.zeros_like(value), 1.0))
 
-    def _mean(self, p: Tensor) -> Tensor:
-        return p
-
-    def _var(self, p: Tensor) -> Tensor:
-        return p * (1 - p)
-
     def _mode(self, p: Tensor) -> Tensor:
         return (p > 0.5).astype(self.dtype)
-
-    def _entropy(self, p: Tensor) -> Tensor:
-        return -_times_log(p, p) - _times_log(1 - p, 1 - p)
-
-    def _kl(self, other: Tensor, p: Tensor) -> Tensor:
-        return -self._entropy(p) - _times_log(p, other) - _times_log(1 - p, 1 - other)
 
     def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
         return unit_uniform((*shape, *p.shape), self) < p
@@ -112,33 +105,26 @@ class Categorical(Distribution):
         if self.probs is not None and not (abs(self.probs.asnumpy().sum(-1) - 1) < 1e-5).all():
             raise ValueError(f"For 'Categorical', probabilities should add up to 1, but got {self.probs}.")
 
-    def _numbers(self, p):
-        return ops.arange(p.shape[-1]).astype(p.dtype)
+    _formulas = {
+        "cdf": lambda value, p: ops.where(_numbers(p) <= ops.floor(value).expand_dims(-1), p, 0.0).sum(-1),
+        "mean": lambda p: (p * _numbers(p)).sum(-1, keepdims=True),
+        "var": lambda p: (p * (_numbers(p) - (p * _numbers(p)).sum(-1, keepdims=True)) ** 2).sum(-1, keepdims=True),
+        "mode": lambda p: ops.argmax(p, -1).astype(mstype.int32),
+        "entropy": lambda p: -_times_log(p, p).sum(-1),
+        "kl": lambda other, p: (_times_log(p, p) - _times_log(p, other)).sum(-1),
+    }
 
     def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
         number = ops.floor(value).expand_dims(-1)
         known = ops.logical_and(number >= 0, number < p.shape[-1]).squeeze(-1)
-        found = ops.where(number == self._numbers(p), ops.log(p), 0.0).sum(-1)
+        found = ops.where(number == _numbers(p), ops.log(p), 0.0).sum(-1)
         return ops.where(known, found, -math.inf)
-
-    def _cdf(self, value: Tensor, p: Tensor) -> Tensor:
-        return ops.where(self._numbers(p) <= ops.floor(value).expand_dims(-1), p, 0.0).sum(-1)
-
-    def _mean(self, p: Tensor) -> Tensor:
-        return (p * self._numbers(p)).sum(-1, keepdims=True)
-
-    def _var(self, p: Tensor) -> Tensor:
-        return (p * (self._numbers(p) - self._mean(p)) ** 2).sum(-1, keepdims=True)
-
-    def _mode(self, p: Tensor) -> Tensor:
-        return ops.argmax(p, -1).astype(mstype.int32)
-
-    def _entropy(self, p: Tensor) -> Tensor:
-        return -_times_log(p, p).sum(-1)
-
-    def _kl(self, other: Tensor, p: Tensor) -> Tensor:
-        return (_times_log(p, p) - _times_log(p, other)).sum(-1)
 
     def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
         drawn = ops.multinomial(p.reshape((-1, p.shape[-1])), math.prod(shape), True)
         return drawn.T.reshape((*shape, *p.shape[:-1]))
+
+
+def _numbers(p):
+    """The numbers of the categories."""
+    return ops.arange(p.shape[-1]).astype(p.dtype)

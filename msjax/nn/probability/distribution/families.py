@@ -49,18 +49,22 @@ class Family(Distribution):
 
 
 class _Located(Family):
-    """Families with a location and a scale: `_standard` and the like are of location 0 and scale 1."""
+    """Families with a location and a scale: the formulas "standard" and the like are of location 0 and scale 1; of "standard_sample",
+    the argument, uniform between 0 and 1, is the cdf of the result."""
 
     parameters = {"loc": "loc", "scale": "scale"}
     _positive = ("scale",)
 
+    def _standard(self, name, *values):
+        return self._formulas[f"standard_{name}"](*values) if f"standard_{name}" in self._formulas else self._missing(name)
+
     def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
         *shape, loc, scale = parameters
-        return self._standard((value - loc) / scale, *shape) - ops.log(scale)
+        return self._standard("log_prob", (value - loc) / scale, *shape) - ops.log(scale)
 
     def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
         *_, loc, scale = parameters
-        return self._standard_cdf((value - loc) / scale)
+        return self._standard("cdf", (value - loc) / scale)
 
     def _mode(self, *parameters: Tensor) -> Tensor:
         *_, loc, scale = parameters
@@ -68,84 +72,50 @@ class _Located(Family):
 
     def _sample(self, shape: tuple[int, ...], *parameters: Tensor) -> Tensor:
         *_, loc, scale = parameters
-        return loc + scale * self._standard_sample(unit_uniform((*shape, *shape_of(*parameters)), self))
-
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return self._missing("log_prob")
-
-    def _standard_cdf(self, z: Tensor) -> Tensor:
-        return self._missing("cdf")
-
-    def _standard_sample(self, u: Tensor) -> Tensor:
-        """Numbers of which `u`, uniform between 0 and 1, is the cdf."""
-        return self._missing("sample")
+        return loc + scale * self._standard("sample", unit_uniform((*shape, *shape_of(*parameters)), self))
 
 
 class Cauchy(_Located):
     """The Cauchy distribution, of `loc` and `scale`. It has no mean and no variance: asking for them is a ValueError."""
 
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return -ops.log1p(z**2) - math.log(math.pi)
-
-    def _standard_cdf(self, z: Tensor) -> Tensor:
-        return ops.atan(z) / math.pi + 0.5
-
-    def _standard_sample(self, u: Tensor) -> Tensor:
-        return ops.tan((u - 0.5) * math.pi)
+    _formulas = {
+        "standard_log_prob": lambda z: -ops.log1p(z**2) - math.log(math.pi),
+        "standard_cdf": lambda z: ops.atan(z) / math.pi + 0.5,
+        "standard_sample": lambda u: ops.tan((u - 0.5) * math.pi),
+        "entropy": lambda loc, scale: ops.log(scale) + math.log(4 * math.pi),
+        "kl": lambda loc_b, scale_b, loc, scale: ops.log(((scale + scale_b) ** 2 + (loc - loc_b) ** 2) / (4 * scale * scale_b)),
+    }
 
     def _mean(self, *parameters: Tensor) -> Tensor:
         raise ValueError("For 'Cauchy', the mean, the variance and the standard deviation are undefined.")
 
     _var = _mean
 
-    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.log(scale) + math.log(4 * math.pi)
-
-    def _kl(self, loc_b: Tensor, scale_b: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.log(((scale + scale_b) ** 2 + (loc - loc_b) ** 2) / (4 * scale * scale_b))
-
 
 class Logistic(_Located):
     """The logistic distribution, of `loc` and `scale`."""
 
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return -z - 2 * ops.logaddexp(-z, ops.zeros_like(z))
-
-    def _standard_cdf(self, z: Tensor) -> Tensor:
-        return ops.sigmoid(z)
-
-    def _standard_sample(self, u: Tensor) -> Tensor:
-        return ops.log(u) - ops.log1p(-u)
-
-    _mean = _Located._mode
-
-    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return scale**2 * (math.pi**2 / 3)
-
-    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.log(scale) + 2
+    _formulas = {
+        "standard_log_prob": lambda z: -z - 2 * ops.logaddexp(-z, ops.zeros_like(z)),
+        "standard_cdf": ops.sigmoid,
+        "standard_sample": lambda u: ops.log(u) - ops.log1p(-u),
+        "mean": lambda loc, scale: loc + ops.zeros_like(scale),
+        "var": lambda loc, scale: scale**2 * (math.pi**2 / 3),
+        "entropy": lambda loc, scale: ops.log(scale) + 2,
+    }
 
 
 class Gumbel(_Located):
     """The Gumbel distribution of largest numbers, of `loc` and `scale`."""
 
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return -z - ops.exp(-z)
-
-    def _standard_cdf(self, z: Tensor) -> Tensor:
-        return ops.exp(-ops.exp(-z))
-
-    def _standard_sample(self, u: Tensor) -> Tensor:
-        return -ops.log(-ops.log(u))
-
-    def _mean(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return loc + scale * _EULER
-
-    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return scale**2 * (math.pi**2 / 6)
-
-    def _entropy(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.log(scale) + (1 + _EULER)
+    _formulas = {
+        "standard_log_prob": lambda z: -z - ops.exp(-z),
+        "standard_cdf": lambda z: ops.exp(-ops.exp(-z)),
+        "standard_sample": lambda u: -ops.log(-ops.log(u)),
+        "mean": lambda loc, scale: loc + scale * _EULER,
+        "var": lambda loc, scale: scale**2 * (math.pi**2 / 6),
+        "entropy": lambda loc, scale: ops.log(scale) + (1 + _EULER),
+    }
 
     def _kl(self, loc_b: Tensor, scale_b: Tensor, loc: Tensor, scale: Tensor) -> Tensor:
         ratio, distance = scale / scale_b, (loc - loc_b) / scale_b
@@ -157,9 +127,7 @@ class Laplace(_Located):
 
     parameters = {"mean": "mean", "sd": "sd"}
     _positive = ("sd",)
-
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return -ops.abs(z) - math.log(2)
+    _formulas = {"standard_log_prob": lambda z: -ops.abs(z) - math.log(2)}
 
 
 class HalfNormal(_Located):
@@ -167,9 +135,12 @@ class HalfNormal(_Located):
 
     parameters = {"mean": "mean", "sd": "sd"}
     _positive = ("sd",)
+    _formulas = {"standard_log_prob": lambda z: ops.where(z < 0, -math.inf, 0.5 * math.log(2 / math.pi) - z**2 / 2)}
 
-    def _standard(self, z: Tensor, *parameters: Tensor) -> Tensor:
-        return ops.where(z < 0, -math.inf, 0.5 * math.log(2 / math.pi) - z**2 / 2)
+
+def _standard_student(z: Tensor, df: Tensor) -> Tensor:
+    constant = ops.lgamma((df + 1) / 2) - ops.lgamma(df / 2) - 0.5 * ops.log(df * math.pi)
+    return constant - (df + 1) / 2 * ops.log1p(z**2 / df)
 
 
 class StudentT(_Located):
@@ -177,10 +148,7 @@ class StudentT(_Located):
 
     parameters = {"df": "df", "mean": "mean", "sd": "sd"}
     _positive = ("df", "sd")
-
-    def _standard(self, z: Tensor, df: Tensor) -> Tensor:
-        constant = ops.lgamma((df + 1) / 2) - ops.lgamma(df / 2) - 0.5 * ops.log(df * math.pi)
-        return constant - (df + 1) / 2 * ops.log1p(z**2 / df)
+    _formulas = {"standard_log_prob": _standard_student}
 
 
 class Gamma(Family):
@@ -188,24 +156,14 @@ class Gamma(Family):
 
     parameters = {"concentration": "concentration", "rate": "rate"}
     _positive = ("concentration", "rate")
-
-    def _log_prob(self, value: Tensor, a: Tensor, rate: Tensor) -> Tensor:
-        return a * ops.log(rate) + (a - 1) * ops.log(value) - rate * value - ops.lgamma(a)
-
-    def _cdf(self, value: Tensor, a: Tensor, rate: Tensor) -> Tensor:
-        return ops.igamma(a + ops.zeros_like(value), rate * value)
-
-    def _mean(self, a: Tensor, rate: Tensor) -> Tensor:
-        return a / rate
-
-    def _var(self, a: Tensor, rate: Tensor) -> Tensor:
-        return a / rate**2
-
-    def _mode(self, a: Tensor, rate: Tensor) -> Tensor:
-        return ops.where(a > 1, (a - 1) / rate, math.nan)
-
-    def _entropy(self, a: Tensor, rate: Tensor) -> Tensor:
-        return a - ops.log(rate) + ops.lgamma(a) + (1 - a) * ops.digamma(a)
+    _formulas = {
+        "log_prob": lambda value, a, rate: a * ops.log(rate) + (a - 1) * ops.log(value) - rate * value - ops.lgamma(a),
+        "cdf": lambda value, a, rate: ops.igamma(a + ops.zeros_like(value), rate * value),
+        "mean": lambda a, rate: a / rate,
+        "var": lambda a, rate: a / rate**2,
+        "mode": lambda a, rate: ops.where(a > 1, (a - 1) / rate, math.nan),
+        "entropy": lambda a, rate: a - ops.log(rate) + ops.lgamma(a) + (1 - a) * ops.digamma(a),
+    }
 
     def _kl(self, a_b: Tensor, rate_b: Tensor, a: Tensor, rate: Tensor) -> Tensor:
         logs = ops.lgamma(a_b) - ops.lgamma(a) + a_b * ops.log(rate / rate_b)
@@ -220,18 +178,12 @@ class Beta(Family):
 
     parameters = {"concentration1": "concentration1", "concentration0": "concentration0"}
     _positive = ("concentration1", "concentration0")
-
-    def _log_prob(self, value: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        return (a - 1) * ops.log(value) + (b - 1) * ops.log1p(-value) - _log_beta(a, b)
-
-    def _mean(self, a: Tensor, b: Tensor) -> Tensor:
-        return a / (a + b)
-
-    def _var(self, a: Tensor, b: Tensor) -> Tensor:
-        return a * b / ((a + b) ** 2 * (a + b + 1))
-
-    def _mode(self, a: Tensor, b: Tensor) -> Tensor:
-        return ops.where(ops.logical_and(a > 1, b > 1), (a - 1) / (a + b - 2), math.nan)
+    _formulas = {
+        "log_prob": lambda value, a, b: (a - 1) * ops.log(value) + (b - 1) * ops.log1p(-value) - _log_beta(a, b),
+        "mean": lambda a, b: a / (a + b),
+        "var": lambda a, b: a * b / ((a + b) ** 2 * (a + b + 1)),
+        "mode": lambda a, b: ops.where(ops.logical_and(a > 1, b > 1), (a - 1) / (a + b - 2), math.nan),
+    }
 
     def _entropy(self, a: Tensor, b: Tensor) -> Tensor:
         return _log_beta(a, b) - (a - 1) * ops.digamma(a) - (b - 1) * ops.digamma(b) + (a + b - 2) * ops.digamma(a + b)
@@ -256,27 +208,17 @@ class Geometric(Family):
     parameters = {"probs": "probs"}
     _positive = ("probs",)
     _counts = True
-
-    def _log_prob(self, value: Tensor, p: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(p) + ops.floor(value) * ops.log1p(-p))
-
-    def _cdf(self, value: Tensor, p: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, -ops.expm1((ops.floor(value) + 1) * ops.log1p(-p)))
-
-    def _mean(self, p: Tensor) -> Tensor:
-        return 1 / p - 1
-
-    def _var(self, p: Tensor) -> Tensor:
-        return (1 - p) / p**2
+    _formulas = {
+        "log_prob": lambda value, p: ops.where(value < 0, -math.inf, ops.log(p) + ops.floor(value) * ops.log1p(-p)),
+        "cdf": lambda value, p: ops.where(value < 0, 0.0, -ops.expm1((ops.floor(value) + 1) * ops.log1p(-p))),
+        "mean": lambda p: 1 / p - 1,
+        "var": lambda p: (1 - p) / p**2,
+        "entropy": lambda p: (-p * ops.log(p) - (1 - p) * ops.log1p(-p)) / p,
+        "kl": lambda p_b, p: ops.log(p / p_b) + (1 - p) / p * (ops.log1p(-p) - ops.log1p(-p_b)),
+    }
 
     def _mode(self, p: Tensor) -> Tensor:
         return ops.zeros_like(p).astype(self.dtype)
-
-    def _entropy(self, p: Tensor) -> Tensor:
-        return (-p * ops.log(p) - (1 - p) * ops.log1p(-p)) / p
-
-    def _kl(self, p_b: Tensor, p: Tensor) -> Tensor:
-        return ops.log(p / p_b) + (1 - p) / p * (ops.log1p(-p) - ops.log1p(-p_b))
 
     def _sample(self, shape: tuple[int, ...], p: Tensor) -> Tensor:
         uniform = unit_uniform((*shape, *p.shape), self)
@@ -288,20 +230,13 @@ class Poisson(Family):
 
     parameters = {"rate": "rate"}
     _positive = ("rate",)
-
-    def _log_prob(self, value: Tensor, rate: Tensor) -> Tensor:
-        return ops.where(value < 0, -math.inf, ops.log(rate) * value - rate - ops.lgamma(value + 1))
-
-    def _cdf(self, value: Tensor, rate: Tensor) -> Tensor:
-        return ops.where(value < 0, 0.0, ops.igammac(ops.floor(value) + 1, rate + ops.zeros_like(value)))
-
-    def _mean(self, rate: Tensor) -> Tensor:
-        return rate
-
-    _var: Any = _mean
-
-    def _mode(self, rate: Tensor) -> Tensor:
-        return ops.floor(rate)
+    _formulas = {
+        "log_prob": lambda value, rate: ops.where(value < 0, -math.inf, ops.log(rate) * value - rate - ops.lgamma(value + 1)),
+        "cdf": lambda value, rate: ops.where(value < 0, 0.0, ops.igammac(ops.floor(value) + 1, rate + ops.zeros_like(value))),
+        "mean": lambda rate: rate,
+        "var": lambda rate: rate,
+        "mode": ops.floor,
+    }
 
     def _sample(self, shape: tuple[int, ...], rate: Tensor) -> Tensor:
         return ops.random_poisson(Tensor(list(shape), mstype.int32), rate, self.seed)

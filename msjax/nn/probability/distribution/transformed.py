@@ -105,26 +105,15 @@ class LogNormal(Family):
     parameters = {"loc": "loc", "scale": "scale"}
     _positive = ("scale",)
     _defaults = (0.0, 1.0)
-    _log_prob_of_normal, _cdf_of_normal, _entropy_of_normal = Normal._log_prob, Normal._cdf, Normal._entropy
+    _formulas = {
+        "log_prob": lambda value, loc, scale: Normal._formulas["log_prob"](ops.log(value), loc, scale) - ops.log(value),
+        "cdf": lambda value, loc, scale: Normal._formulas["cdf"](ops.log(value), loc, scale),
+        "mean": lambda loc, scale: ops.exp(loc + scale**2 / 2),
+        "var": lambda loc, scale: ops.expm1(scale**2) * ops.exp(2 * loc + scale**2),
+        "mode": lambda loc, scale: ops.exp(loc - scale**2),
+        "entropy": lambda loc, scale: Normal._formulas["entropy"](loc, scale) + loc,
+    }
     _kl: Any = Normal._kl
-
-    def _log_prob(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return self._log_prob_of_normal(ops.log(value), *parameters) - ops.log(value)
-
-    def _cdf(self, value: Tensor, *parameters: Tensor) -> Tensor:
-        return self._cdf_of_normal(ops.log(value), *parameters)
-
-    def _mean(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.exp(loc + scale**2 / 2)
-
-    def _var(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.expm1(scale**2) * ops.exp(2 * loc + scale**2)
-
-    def _mode(self, loc: Tensor, scale: Tensor) -> Tensor:
-        return ops.exp(loc - scale**2)
-
-    def _entropy(self, *parameters: Tensor) -> Tensor:
-        return self._entropy_of_normal(*parameters) + parameters[0]
 
     def _sample(self, shape: tuple[int, ...], loc: Tensor, scale: Tensor) -> Tensor:
         size = (*shape, *np.broadcast_shapes(loc.shape, scale.shape))
