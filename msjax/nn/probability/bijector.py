@@ -45,48 +45,23 @@ class Bijector(Cell):
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
-        self._name = who if name is None else check_type(name, str, "name", who)
-        self._is_constant_jacobian = check_bool(is_constant_jacobian, "is_constant_jacobian", who)
-        self._is_injective = check_bool(is_injective, "is_injective", who)
-        self._dtype = dtype
-        self._parameters = dict((param or {}).get("param_dict", param or {}))
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
-
-    @property
-    def dtype(self) -> Type | None:
-        """The type of values, if it was given."""
-        return self._dtype
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters by their names."""
-        return self._parameters
-
-    @property
-    def is_constant_jacobian(self) -> bool:
-        """Whether the derivative is the same everywhere."""
-        return self._is_constant_jacobian
-
-    @property
-    def is_injective(self) -> bool:
-        """Whether each result has one value."""
-        return self._is_injective
+        self.name: str = who if name is None else check_type(name, str, "name", who)
+        self.is_constant_jacobian: bool = check_bool(is_constant_jacobian, "is_constant_jacobian", who)
+        self.is_injective: bool = check_bool(is_injective, "is_injective", who)
+        self.dtype = dtype
+        self.parameters: dict[str, Any] = dict((param or {}).get("param_dict", param or {}))
 
     def _add_parameter(self, value: ArrayLike, name: str) -> Tensor:
         """A parameter as a Tensor of floats."""
-        made = value if isinstance(value, Tensor) else Tensor(value, self._dtype or mstype.float32)
+        made = value if isinstance(value, Tensor) else Tensor(value, self.dtype or mstype.float32)
         if made.dtype.kind != "f":
-            raise TypeError(f"For '{self._name}', '{name}' should have floats, but has {made.dtype}.")
+            raise TypeError(f"For '{self.name}', '{name}' should have floats, but has {made.dtype}.")
         return made
 
     def _check_value_dtype(self, value: object) -> Tensor:
         """The value; a TypeError for anything but a Tensor of floats, of the bijector's type if it has one."""
-        fits = isinstance(value, Tensor) and value.dtype.kind == "f" and self._dtype in (None, value.dtype)
-        check_kind(value, fits, f"be a Tensor of {self._dtype or 'floats'}", "the value", self._name)
+        fits = isinstance(value, Tensor) and value.dtype.kind == "f" and self.dtype in (None, value.dtype)
+        check_kind(value, fits, f"be a Tensor of {self.dtype or 'floats'}", "the value", self.name)
         return value
 
     def cast_param_by_value(self, value: Tensor, para: Tensor) -> Tensor:
@@ -119,7 +94,7 @@ class Bijector(Cell):
     transformed: ClassVar[Callable[..., Any]]
 
     def _missing(self, name):
-        raise NotImplementedError(f"For '{self._name}', there is no '{name}'.")
+        raise NotImplementedError(f"For '{self.name}', there is no '{name}'.")
 
     def _forward(self, value: Tensor) -> Tensor:
         return self._missing("forward")
