@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from typing import Any, Self
 
 import jax.numpy as jnp
 
+from msjax.common.bases import CellBase
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.core.base.checks import check_bool
@@ -15,6 +16,7 @@ from msjax.core.base.typing import BackwardHook, BackwardPreHook
 from msjax.core.door import RemovableHandle
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.hooks import CellHooks
+from msjax.nn.cell.live import Members
 from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings
 
@@ -73,7 +75,7 @@ class TorchNames(CellMembers, CellSettings, CellHooks):
     @property
     def _modules(self):
         """The child cells by name; writing to the mapping changes the cell."""
-        return _Children(self)  # pyright: ignore[reportArgumentType]  (it is a Cell)
+        return _Children(self, CellBase)  # pyright: ignore[reportArgumentType]  (it is a Cell)
 
     def get_submodule(self, target: str) -> Cell:
         """PyTorch's name of `get_sub_cell`."""
@@ -178,34 +180,8 @@ class TorchNames(CellMembers, CellSettings, CellHooks):
         return self.train(False, **attributes)
 
 
-class _Children(MutableMapping):
-    """The child cells of a cell as a writable mapping."""
+class _Children(Members):
+    """The child cells of a cell as a writable mapping, which checks the names that it is given."""
 
-    __slots__ = ("_cell",)
-
-    def __init__(self, cell: Cell):
-        self._cell = cell
-
-    def _members(self) -> dict[str, Any]:
-        members = self._cell.__dict__
-        return {name: value for name, value in members.items() if isinstance(value, TorchNames)}
-
-    def __getitem__(self, name: str) -> Cell:
-        return self._members()[name]
-
-    def __setitem__(self, name: str, cell: Cell) -> None:
-        self._cell.insert_child_to_cell(name, cell)
-
-    def __delitem__(self, name: str) -> None:
-        if name not in self._members():
-            raise KeyError(name)
-        delattr(self._cell, name)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._members())
-
-    def __len__(self) -> int:
-        return len(self._members())
-
-    def __repr__(self) -> str:
-        return repr(self._members())
+    def __setitem__(self, name: str, value: Cell) -> None:
+        self._cell.insert_child_to_cell(name, value)
