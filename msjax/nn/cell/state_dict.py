@@ -50,13 +50,7 @@ class CellState(CellTree):
         Raises:
             RuntimeError: a post hook returned something.
         """
-        for name, value in zip(("destination", "prefix", "keep_vars"), args):
-            if name == "destination":
-                destination = value
-            elif name == "prefix":
-                prefix = value
-            else:
-                keep_vars = value
+        destination, prefix, keep_vars = (*args[:3], *(destination, prefix, keep_vars)[len(args) :])
         made: Any = destination
         if made is None:
             made = OrderedDict()
