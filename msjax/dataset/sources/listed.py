@@ -7,7 +7,7 @@ import os
 import wave
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,28 +27,13 @@ class Sound(str):
     """The path of a WAV file: the column has its waveform, float32 of shape (channels, samples), from -1 to 1."""
 
 
-class Layout(NamedTuple):
-    """What a dataset's folder is like.
-
-    Attributes:
-        columns: their names, or a function of the options.
-        rows: from the dataset's options to the rows, each a value for each column: an array, an `Image` or a `Sound`.
-        usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option, or it may be anything.
-        parameters: all parameters in their order, with defaults, as text.
-        classes: from the options to {name of a class: label}, as `get_class_indexing` gives it; None if there are none.
-    """
-
-    columns: Sequence[str] | Callable[[dict[str, Any]], Sequence[str]]
-    rows: Callable[[dict[str, Any]], Iterable[Sequence[Any]]]
-    parameters: str
-    usages: Sequence[str] = ()
-    classes: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-
-
 class ListedDataset(MappableDataset):
-    """A source of a folder with a layout that is known; subclasses are made of `Layout` by `listed`."""
+    """A source of a folder with a layout that is known; `listed` makes its subclasses, and says what these attributes are."""
 
-    _layout: Layout
+    _known_columns: Sequence[str] | Callable[[dict[str, Any]], Sequence[str]]
+    _rows_of: Callable[[dict[str, Any]], Iterable[Sequence[Any]]]
+    _parts: dict[Any, Sequence[str]]
+    _classes_of: Callable[[dict[str, Any]], dict[str, Any]] | None
     _signature: inspect.Signature
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -65,19 +50,20 @@ class ListedDataset(MappableDataset):
         self._named = check_bool(options.pop("extra_metadata", None) or False, "extra_metadata", who)
         if "dataset_dir" in options:
             options["dataset_dir"] = check_folder(options["dataset_dir"], who)
-        if "usage" in options and self._layout.usages:
-            options["usage"] = check_usage(options["usage"] or self._layout.usages[-1], self._layout.usages, who)
+        if "usage" in options and self._parts:
+            options["usage"] = check_usage(options["usage"] or [*self._parts][-1], tuple(self._parts), who)
         common = [options.pop(name) for name in _COMMON]
         super().__init__(*common)
 
     def _columns(self):
-        columns = self._layout.columns
+        columns = self._known_columns
         return [*(columns(self._options) if callable(columns) else columns), *(["_meta-filename"] if self._named else [])]
 
     @cached_property
     def _list(self):
+        usage = self._options.get("usage")
         try:
-            return [*self._layout.rows(self._options)]
+            return [row for part in self._parts.get(usage, (usage,)) for row in self._rows_of({**self._options, "usage": part})]
         except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
             raise RuntimeError(f"{type(self).__name__}: its files can't be read: {type(error).__name__}: {error}") from error
 
@@ -116,13 +102,13 @@ class ListedDataset(MappableDataset):
 
     def num_classes(self) -> Any:
         if type(self).__name__ in _WITH_CLASSES:
-            if self._layout.classes is not None:
+            if self._classes_of is not None:
                 return len(self.get_class_indexing())
             return len({int(row[-1]) for row in self._list})
         return super().num_classes()
 
     def get_class_indexing(self) -> dict[str, Any]:
-        return super().get_class_indexing() if self._layout.classes is None else self._layout.classes(self._options)
+        return super().get_class_indexing() if self._classes_of is None else self._classes_of(self._options)
 
 
 _COMMON = ("num_samples", "shuffle", "sampler", "num_shards", "shard_id", "num_parallel_workers")
@@ -152,31 +138,59 @@ _DOC = """{about}
     """
 
 
-def listed(name: str, about: str, layout: Layout, columns: str | None = None) -> Any:
-    """A class of datasets."""
-    parameters = []
-    for word in layout.parameters.split():
+def listed(
+    columns: Sequence[str] | Callable[[dict[str, Any]], Sequence[str]],
+    parameters: str,
+    usages: str = "",
+    classes: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    shown: str | None = None,
+) -> Callable[[Callable[[dict[str, Any]], Iterable[Sequence[Any]]]], Any]:
+    """A decorator that makes a class of datasets, of the same name, of a function from the options to the rows.
+
+    A row has a value for each column: an array, an `Image` or a `Sound`. The function's docstring says what the dataset is.
+
+    Args:
+        columns: their names, or a function of the options.
+        parameters: all parameters in their order, with defaults, as text.
+        usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option, or it may be anything. With "=", and for one
+            with "+", what stands in its place: the function is called for each part, one after the other.
+        classes: from the options to {name of a class: label}, as `get_class_indexing` gives it; None if there are none.
+        shown: what the docstring says of the columns. Default: their names.
+    """
+    made = []
+    for word in parameters.split():
         own, _, default = word.partition("=")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         value = inspect.Parameter.empty if own in _REQUIRED else _DEFAULTS.get(default, default)
-        parameters.append(inspect.Parameter(own, kind, default=value))
-    signature = inspect.Signature(parameters)
-    rest = [p.name for p in parameters[1:] if p.name not in (*_COMMON, "cache", "decode")]
-    options = [f"        {option}: see the dataset's own page." for option in rest]
-    if layout.usages:
-        options.append(f"        `usage` is one of {', '.join(layout.usages)}.")
-    doc = _DOC.format(
-        about=about, name=name, first=parameters[0].name, columns=columns or ", ".join(f"`{c}`" for c in layout.columns),
-        options="\n".join([*options, "        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`."]),
-    )  # fmt: skip
-    values = {
-        "_layout": layout,
-        "_signature": signature,
-        "__signature__": signature,
-        "__doc__": doc,
-        "__module__": layout.rows.__module__,
-    }
-    return type(name, (ListedDataset,), values)
+        made.append(inspect.Parameter(own, kind, default=value))
+    signature = inspect.Signature(made)
+    options = [f"        {p.name}: see the dataset's own page." for p in made[1:] if p.name not in (*_COMMON, "cache", "decode")]
+    parts = {name: (stands_for or name).split("+") for name, _, stands_for in (word.partition("=") for word in usages.split())}
+    if parts:
+        options.append(f"        `usage` is one of {', '.join(parts)}.")
+    options.append(
+        "        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`."
+    )
+
+    def make(rows):
+        name = rows.__name__
+        doc = _DOC.format(
+            about=rows.__doc__, name=name, first=made[0].name, columns=shown or ", ".join(f"`{c}`" for c in columns),
+            options="\n".join(options),
+        )  # fmt: skip
+        values = {
+            "_known_columns": staticmethod(columns) if callable(columns) else columns,
+            "_rows_of": staticmethod(rows),
+            "_parts": parts,
+            "_classes_of": classes and staticmethod(classes),
+            "_signature": signature,
+            "__signature__": signature,
+            "__doc__": doc,
+            "__module__": rows.__module__,
+        }
+        return type(name, (ListedDataset,), values)
+
+    return make
 
 
 _REQUIRED = ("dataset_dir", "dataset_file", "annotation_file")

@@ -1,4 +1,4 @@
-"""Public datasets of images with boxes, attributes or masks, in one table."""
+"""Public datasets of images with boxes, attributes or masks: functions that give the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from msjax.core.base.checks import check_one_of, check_value
-from msjax.dataset.sources.listed import IMAGES, Image, Layout, files_in, folders_in, lines_of, listed
+from msjax.dataset.sources.listed import IMAGES, Image, files_in, folders_in, lines_of, listed
 
 __all__ = ["CelebADataset", "CityscapesDataset", "CocoDataset", "KITTIDataset", "VOCDataset", "WIDERFaceDataset"]
 
@@ -20,28 +20,38 @@ def _column(values: Any, kind: Any = np.uint32) -> np.ndarray:
     return np.array([*values], kind).reshape(-1, 1)
 
 
-def _celeba(o):
+@listed(
+    ("image", "attr"),
+    "dataset_dir num_parallel_workers shuffle usage=all sampler decode=False extensions num_samples num_shards shard_id cache decrypt",
+    "train valid test all",
+)
+def CelebADataset(o):
+    """Faces with 40 attributes, 1 or 0."""
     top, usage = o["dataset_dir"], o["usage"]
     lines = lines_of(top, "list_attr_celeba.txt")[2:]
     if usage != "all":
         number = {"train": "0", "valid": "1", "test": "2"}[usage]
         wanted = {name for name, part in map(str.split, lines_of(top, "list_eval_partition.txt")) if part == number}
         lines = [line for line in lines if line.split()[0] in wanted]
-    rows = []
     for name, *attributes in map(str.split, lines):
         if not o["extensions"] or name.endswith(tuple(o["extensions"])):
-            rows.append((Image(os.path.join(top, name)), (np.array(attributes, int) == 1).astype(np.uint32)))
-    return rows
+            yield Image(os.path.join(top, name)), (np.array(attributes, int) == 1).astype(np.uint32)
 
 
 _KITTI = ("label", "truncated", "occluded", "alpha", "bbox", "dimensions", "location", "rotation_y")
 
 
-def _kitti(o):
+@listed(
+    lambda o: ("image",) if o["usage"] == "test" else ("image", *_KITTI),
+    f"dataset_dir usage {IMAGES}",
+    "test train",
+    shown="`image`, and for training " + ", ".join(f"`{name}`" for name in _KITTI),
+)
+def KITTIDataset(o):
+    """Images of streets with boxes."""
     top = o["dataset_dir"]
     if o["usage"] == "test":
         return [(Image(path),) for path in files_in(os.path.join(top, "data_object_image_2", "testing", "image_2"))]
-    labels: dict[str, int] = {}
     rows = []
     for path in files_in(os.path.join(top, "data_object_image_2", "training", "image_2")):
         text = os.path.join(
@@ -50,8 +60,7 @@ def _kitti(o):
         things = [line.split() for line in lines_of(text)]
         numbers = np.array([thing[1:] for thing in things], np.float32)
         rows.append((path, [thing[0] for thing in things], numbers))
-    for name in sorted({name for _, names, _ in rows for name in names}):
-        labels[name] = len(labels)
+    labels = {name: n for n, name in enumerate(sorted({name for _, names, _ in rows for name in names}))}
     return [
         (
             Image(path), _column(labels[name] for name in names), n[:, :1], n[:, 1:2].astype(np.int32).astype(np.uint32), n[:, 2:3],
@@ -64,23 +73,27 @@ def _kitti(o):
 _WIDER = ("bbox", "blur", "expression", "illumination", "occlusion", "pose", "invalid")
 
 
-def _wider_face(o):
-    top, rows = o["dataset_dir"], []
-    for use in ("train", "valid") if o["usage"] == "all" else (o["usage"],):
-        short = "val" if use == "valid" else use
-        folder = os.path.join(top, f"WIDER_{short}", "images")
-        if use == "test":
-            names = lines_of(top, "wider_face_split", "wider_face_test_filelist.txt")
-            rows += [(Image(os.path.join(folder, name)),) for name in names]
-            continue
-        lines = lines_of(top, "wider_face_split", f"wider_face_{short}_bbx_gt.txt")
-        while lines:
-            name, count, lines = lines[0], max(int(lines[1]), 1), lines[2:]
-            n = np.array([line.split() for line in lines[:count]], np.int32)
-            lines = lines[count:]
-            blur, expression, light, invalid, occlusion, pose = n[:, 4:10].T
-            rows.append((Image(os.path.join(folder, name)), n[:, :4], blur, expression, light, occlusion, pose, invalid))
-    return rows
+@listed(
+    lambda o: ("image",) if o["usage"] == "test" else ("image", *_WIDER),
+    f"dataset_dir usage {IMAGES}",
+    "train test valid all=train+valid",
+    shown="`image`, and but for testing " + ", ".join(f"`{name}`" for name in _WIDER),
+)
+def WIDERFaceDataset(o):
+    """Images with the boxes of faces."""
+    top, short = o["dataset_dir"], "val" if o["usage"] == "valid" else o["usage"]
+    folder = os.path.join(top, f"WIDER_{short}", "images")
+    if short == "test":
+        for name in lines_of(top, "wider_face_split", "wider_face_test_filelist.txt"):
+            yield (Image(os.path.join(folder, name)),)
+        return
+    lines = lines_of(top, "wider_face_split", f"wider_face_{short}_bbx_gt.txt")
+    while lines:
+        name, count, lines = lines[0], max(int(lines[1]), 1), lines[2:]
+        n = np.array([line.split() for line in lines[:count]], np.int32)
+        lines = lines[count:]
+        blur, expression, light, invalid, occlusion, pose = n[:, 4:10].T
+        yield Image(os.path.join(folder, name)), n[:, :4], blur, expression, light, occlusion, pose, invalid
 
 
 _COCO = {
@@ -92,7 +105,28 @@ _COCO = {
 }
 
 
-def _coco(o):
+def _coco_classes(o):
+    if o["task"] not in ("Detection", "Panoptic"):
+        raise NotImplementedError(
+            f"For 'CocoDataset', the classes are those of Detection and Panoptic, but the task is {o['task']}."
+        )
+    with open(o["annotation_file"], encoding="utf-8") as file:
+        known = json.load(file)["categories"]
+    return {c["name"]: [c["id"], int(c["isthing"])] if o["task"] == "Panoptic" else [c["id"]] for c in known}
+
+
+def _coco_columns(o):
+    return ("image", *_COCO[check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")])
+
+
+@listed(
+    _coco_columns,
+    f"dataset_dir annotation_file task=Detection {IMAGES} extra_metadata=False decrypt",
+    classes=_coco_classes,
+    shown="`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _COCO.items()),
+)
+def CocoDataset(o):
+    """Images with the annotations of a JSON file in COCO's format."""
     with open(o["annotation_file"], encoding="utf-8") as file:
         content = json.load(file)
     names = {image["id"]: image["file_name"] for image in content["images"]}
@@ -143,35 +177,6 @@ def _voc_list(o):
     return os.path.join(o["dataset_dir"], "ImageSets", folder, f"{o['usage']}.txt")
 
 
-def _voc(o):
-    top, task = o["dataset_dir"], o["task"]
-    names = [line.strip() for line in lines_of(_voc_list(o))]
-    paths = [Image(os.path.join(top, "JPEGImages", f"{name}.jpg")) for name in names]
-    if task == "Segmentation":
-        return [(path, Image(os.path.join(top, "SegmentationClass", f"{name}.png"))) for path, name in zip(paths, names)]
-    things = [_voc_things(os.path.join(top, "Annotations", f"{name}.xml")) for name in names]
-    labels = _voc_labels(o, things)
-    rows = []
-    for path, several in zip(paths, things):
-        several = [thing for thing in several if thing[0] in labels]
-        if several:
-            found, boxes, difficult, truncated = zip(*several)
-            rows.append((
-                path, np.array(boxes, np.float32), _column(labels[n] for n in found), _column(difficult), _column(truncated),
-            ))  # fmt: skip
-    return rows
-
-
-def _coco_classes(o):
-    if o["task"] not in ("Detection", "Panoptic"):
-        raise NotImplementedError(
-            f"For 'CocoDataset', the classes are those of Detection and Panoptic, but the task is {o['task']}."
-        )
-    with open(o["annotation_file"], encoding="utf-8") as file:
-        known = json.load(file)["categories"]
-    return {c["name"]: [c["id"], int(c["isthing"])] if o["task"] == "Panoptic" else [c["id"]] for c in known}
-
-
 def _voc_classes(o):
     if o["task"] != "Detection":
         raise NotImplementedError("For 'VOCDataset', the classes are those of the task Detection.")
@@ -204,68 +209,43 @@ def _voc_things(path):
     return found
 
 
-def _cityscapes(o):
-    top, task, rows = o["dataset_dir"], o["task"], []
-    fine = o["quality_mode"] == "fine"
-    quality, end = ("gtFine", task) if fine else ("gtCoarse", task)
+@listed(
+    _voc_columns,
+    f"dataset_dir task=Segmentation usage=train class_indexing {IMAGES} extra_metadata=False decrypt",
+    classes=_voc_classes,
+    shown="`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _VOC.items()),
+)
+def VOCDataset(o):
+    """Images with masks or boxes, in PASCAL VOC's format."""
+    top, task = o["dataset_dir"], o["task"]
+    names = [line.strip() for line in lines_of(_voc_list(o))]
+    paths = [Image(os.path.join(top, "JPEGImages", f"{name}.jpg")) for name in names]
+    if task == "Segmentation":
+        yield from ((path, Image(os.path.join(top, "SegmentationClass", f"{name}.png"))) for path, name in zip(paths, names))
+        return
+    things = [_voc_things(os.path.join(top, "Annotations", f"{name}.xml")) for name in names]
+    labels = _voc_labels(o, things)
+    for path, several in zip(paths, things):
+        several = [thing for thing in several if thing[0] in labels]
+        if several:
+            found, boxes, difficult, truncated = zip(*several)
+            yield path, np.array(boxes, np.float32), _column(labels[n] for n in found), _column(difficult), _column(truncated)
+
+
+@listed(("image", "task"), f"dataset_dir usage=train quality_mode=fine task=instance {IMAGES}", "test val train_extra all train")
+def CityscapesDataset(o):
+    """Images of streets with masks."""
+    top, task, fine = o["dataset_dir"], o["task"], o["quality_mode"] == "fine"
+    quality = "gtFine" if fine else "gtCoarse"
     uses = {"all": ("train", "test", "val") if fine else ("train", "train_extra", "val")}.get(o["usage"], (o["usage"],))
     kinds = {"instance": "instanceIds.png", "semantic": "labelIds.png", "color": "color.png", "polygon": "polygons.json"}
     for use in uses:
         for city in folders_in(os.path.join(top, "leftImg8bit", use)):
             for path in files_in(city, ".png"):
-                name = os.path.basename(path).removesuffix("_leftImg8bit.png") + f"_{quality}_{kinds[end]}"
+                name = os.path.basename(path).removesuffix("_leftImg8bit.png") + f"_{quality}_{kinds[task]}"
                 other = os.path.join(top, quality, use, os.path.basename(city), name)
                 if task == "polygon":
                     with open(other, encoding="utf-8") as file:
-                        rows.append((Image(path), np.array(file.read())))
+                        yield Image(path), np.array(file.read())
                 else:
-                    rows.append((Image(path), Image(other)))
-    return rows
-
-
-CelebADataset = listed(
-    "CelebADataset", "Faces with 40 attributes, 1 or 0.",
-    Layout(
-        ("image", "attr"), _celeba,
-        "dataset_dir num_parallel_workers shuffle usage=all sampler decode=False extensions num_samples num_shards shard_id cache decrypt",
-        ("train", "valid", "test", "all"),
-    ),
-)  # fmt: skip
-KITTIDataset = listed(
-    "KITTIDataset", "Images of streets with boxes.",
-    Layout(
-        lambda o: ("image",) if o["usage"] == "test" else ("image", *_KITTI), _kitti, f"dataset_dir usage {IMAGES}", ("test", "train")
-    ),
-    "`image`, and for training " + ", ".join(f"`{name}`" for name in _KITTI),
-)  # fmt: skip
-WIDERFaceDataset = listed(
-    "WIDERFaceDataset", "Images with the boxes of faces.",
-    Layout(
-        lambda o: ("image",) if o["usage"] == "test" else ("image", *_WIDER), _wider_face, f"dataset_dir usage {IMAGES}",
-        ("train", "test", "valid", "all"),
-    ),
-    "`image`, and but for testing " + ", ".join(f"`{name}`" for name in _WIDER),
-)  # fmt: skip
-CocoDataset = listed(
-    "CocoDataset", "Images with the annotations of a JSON file in COCO's format.",
-    Layout(
-        lambda o: ("image", *_COCO[check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")]), _coco, f"dataset_dir annotation_file task=Detection {IMAGES} extra_metadata=False decrypt",
-        (), _coco_classes,
-    ),
-    "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _COCO.items()),
-)  # fmt: skip
-VOCDataset = listed(
-    "VOCDataset", "Images with masks or boxes, in PASCAL VOC's format.",
-    Layout(
-        _voc_columns, _voc,
-        f"dataset_dir task=Segmentation usage=train class_indexing {IMAGES} extra_metadata=False decrypt", (), _voc_classes,
-    ),
-    "`image` and, of the task, " + "; ".join(f"{task}: {', '.join(names)}" for task, names in _VOC.items()),
-)  # fmt: skip
-CityscapesDataset = listed(
-    "CityscapesDataset", "Images of streets with masks.",
-    Layout(
-        ("image", "task"), _cityscapes, f"dataset_dir usage=train quality_mode=fine task=instance {IMAGES}",
-        ("test", "val", "train_extra", "all", "train"),
-    ),
-)  # fmt: skip
+                    yield Image(path), Image(other)

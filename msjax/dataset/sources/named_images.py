@@ -1,4 +1,4 @@
-"""Public datasets of images with a label, a text or another image each, in one table."""
+"""Public datasets of images with a label, a text or another image each: functions that give the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_one_of
-from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, Layout, files_in, folders_in, lines_of, listed
+from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, files_in, folders_in, lines_of, listed
 from msjax.dataset.vision.image import decode_image
 from msjax.mindrecord.idx import read_idx
 
@@ -19,8 +19,9 @@ __all__ = [
     "STL10Dataset", "SUN397Dataset", "SVHNDataset", "SemeionDataset",
 ]  # fmt: skip
 
-_SPLITS = ("train", "test", "all")
+_LABELLED = ("image", "label")
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".gif")
+_UNCACHED = IMAGES.removesuffix(" cache")
 
 
 def _label(number: int, kind: Any = np.uint32) -> np.ndarray:
@@ -32,13 +33,17 @@ def _by_folder(folders: list[str], kind: Any = np.uint32, endings: tuple[str, ..
     return [(Image(path), _label(n, kind)) for n, folder in enumerate(folders) for path in files_in(folder, *endings)]
 
 
-def _food101(o):
+@listed(_LABELLED, f"dataset_dir usage {IMAGES}", "train test all")
+def Food101Dataset(o):
+    """Images of 101 kinds of food."""
     wanted = ("train", "test") if o["usage"] == "all" else (o["usage"],)
     names = sorted(name for use in wanted for name in lines_of(o["dataset_dir"], "meta", f"{use}.txt"))
     return [(Image(os.path.join(o["dataset_dir"], "images", f"{name}.jpg")), np.array(name.partition("/")[0])) for name in names]
 
 
-def _lsun(o):
+@listed(_LABELLED, f"dataset_dir usage classes {IMAGES}", "train test val all")
+def LSUNDataset(o):
+    """Images of scenes, in folders such as ``bedroom_train``."""
     usage, classes = o["usage"], o["classes"]
     if usage == "test":
         return [(Image(path), _label(0)) for path in files_in(os.path.join(o["dataset_dir"], "test"), *_PICTURES)]
@@ -49,22 +54,35 @@ def _lsun(o):
     return [(Image(path), _label(number)) for number, folder in sorted(places) for path in files_in(folder, *_PICTURES)]
 
 
-def _omniglot(o):
+@listed(_LABELLED, f"dataset_dir background {IMAGES}")
+def OmniglotDataset(o):
+    """Images of characters of many alphabets."""
     top = os.path.join(o["dataset_dir"], "images_evaluation" if o["background"] is False else "images_background")
     return _by_folder([character for alphabet in folders_in(top) for character in folders_in(alphabet)], np.int32)
 
 
-def _rendered_sst2(o):
-    uses = {"all": ("test", "train", "valid"), "val": ("valid",)}.get(o["usage"]) or (o["usage"],)
-    return [row for use in uses for row in _by_folder(folders_in(os.path.join(o["dataset_dir"], use)))]
+@listed(_LABELLED, f"dataset_dir usage {IMAGES}", "train test val=valid all=test+train+valid")
+def RenderedSST2Dataset(o):
+    """Images of sentences that praise or not."""
+    return _by_folder(folders_in(os.path.join(o["dataset_dir"], o["usage"])))
 
 
-def _sun397(o):
+@listed(_LABELLED, f"dataset_dir {IMAGES}")
+def SUN397Dataset(o):
+    """Images of 397 kinds of scenes."""
     names = [name.strip("/") for name in lines_of(o["dataset_dir"], "ClassName.txt")]
     return _by_folder([os.path.join(o["dataset_dir"], name) for name in names])
 
 
-def _sbu(o):
+@listed(_LABELLED, f"dataset_dir {IMAGES}")
+def Caltech256Dataset(o):
+    """Images of 256 kinds of things, a folder each."""
+    return _by_folder(folders_in(o["dataset_dir"]), np.int32)
+
+
+@listed(("image", "caption"), f"dataset_dir {IMAGES}")
+def SBUDataset(o):
+    """Photographs with captions."""
     top = o["dataset_dir"]
     urls, captions = (lines_of(top, f"SBU_captioned_photo_dataset_{kind}.txt") for kind in ("urls", "captions"))
     # As the dataset's own loader names the images: without the first letters of the url.
@@ -72,7 +90,9 @@ def _sbu(o):
     return [(Image(path), np.array(text)) for path, text in zip(paths, captions) if os.path.isfile(path)]
 
 
-def _flickr(o):
+@listed(("image", "annotation"), f"dataset_dir annotation_file {IMAGES}")
+def FlickrDataset(o):
+    """Photographs with some sentences each."""
     texts: dict[str, list[str]] = {}
     for line in lines_of(o["annotation_file"]):
         name, _, text = line.partition("\t")
@@ -83,68 +103,78 @@ def _flickr(o):
 _PLACES = {"train-standard": "data_{}_standard", "train-challenge": "data_{}_challenge", "val": "val_{}"}
 
 
-def _places365(o):
+@listed(_LABELLED, f"dataset_dir usage small=True decode=False {OTHERS}", "train-challenge val train-standard")
+def Places365Dataset(o):
+    """Images of 365 kinds of places."""
     usage, small = o["usage"], o["small"]
     folder = _PLACES[usage].format("256" if small else "large")
     rows = [line.split() for line in lines_of(o["dataset_dir"], f"places365_{usage.replace('-', '_')}.txt")]
     return [(Image(os.path.join(o["dataset_dir"], folder, name.lstrip("/"))), _label(int(number))) for name, number in rows]
 
 
-def _div2k(o):
+@listed(("hr_image", "lr_image"), f"dataset_dir usage downgrade=bicubic scale=2 {IMAGES}", "valid all=train+valid train")
+def DIV2KDataset(o):
+    """Images in high and in low resolution."""
     top, use, kind, scale = o["dataset_dir"], o["usage"], o["downgrade"], o["scale"]
-    uses = ("train", "valid") if use == "all" else (use,)
-    rows = []
-    for each in uses:
-        place = f"DIV2K_{each}_LR_{kind}" + (f"/X{scale}" if kind in ("bicubic", "unknown") else "")
-        end = f"x{scale}" + ("" if kind in ("bicubic", "unknown") else kind[0])
-        for path in files_in(os.path.join(top, f"DIV2K_{each}_HR"), ".png"):
-            name = os.path.basename(path).removesuffix(".png")
-            rows.append((Image(path), Image(os.path.join(top, place, f"{name}{end}.png"))))
-    return rows
+    place = f"DIV2K_{use}_LR_{kind}" + (f"/X{scale}" if kind in ("bicubic", "unknown") else "")
+    end = f"x{scale}" + ("" if kind in ("bicubic", "unknown") else kind[0])
+    for path in files_in(os.path.join(top, f"DIV2K_{use}_HR"), ".png"):
+        name = os.path.basename(path).removesuffix(".png")
+        yield Image(path), Image(os.path.join(top, place, f"{name}{end}.png"))
 
 
-def _semeion(o):
+@listed(_LABELLED, f"dataset_dir {OTHERS}")
+def SemeionDataset(o):
+    """Digits of 16 x 16 bits."""
     rows = [np.array(line.split(), float) for line in lines_of(o["dataset_dir"], "semeion.data")]
     return [(row[:256].astype(np.uint8).reshape(16, 16), _label(int(row[256:].argmax()))) for row in rows]
 
 
-def _stl10(o):
-    uses = {"all": ("train", "test", "unlabeled"), "train+unlabeled": ("train", "unlabeled")}.get(o["usage"], (o["usage"],))
-    rows = []
-    for use in uses:
-        images = (
-            np.fromfile(os.path.join(o["dataset_dir"], f"{use}_X.bin"), np.uint8).reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)
-        )
-        labels = [0] * len(images)
-        if use != "unlabeled":
-            labels = np.fromfile(os.path.join(o["dataset_dir"], f"{use}_y.bin"), np.uint8)
-        rows += [(image, _label(int(label) - 1, np.int32)) for image, label in zip(images, labels)]
-    return rows
+@listed(_LABELLED, f"dataset_dir usage {OTHERS}", "train test unlabeled train+unlabeled all=train+test+unlabeled")
+def STL10Dataset(o):
+    """Images of ten kinds of things; those without a label have -1."""
+    start = os.path.join(o["dataset_dir"], o["usage"])
+    images = np.fromfile(f"{start}_X.bin", np.uint8).reshape(-1, 3, 96, 96).transpose(0, 3, 2, 1)
+    labels = [0] * len(images) if o["usage"] == "unlabeled" else np.fromfile(f"{start}_y.bin", np.uint8)
+    return [(image, _label(int(label) - 1, np.int32)) for image, label in zip(images, labels)]
 
 
-def _emnist(o):
-    rows = []
-    for use in ("train", "test") if o["usage"] == "all" else (o["usage"],):
-        start = os.path.join(o["dataset_dir"], f"emnist-{o['name']}-{use}-")
-        images, labels = read_idx(start + "images-idx3-ubyte", 2051, 3), read_idx(start + "labels-idx1-ubyte", 2049, 1)
-        rows += [(image[..., None], _label(label)) for image, label in zip(images, labels)]
-    return rows
+@listed(_LABELLED, f"dataset_dir name usage {OTHERS}", "train test all=train+test")
+def EMnistDataset(o):
+    """Letters and digits, in files in IDX format."""
+    start = os.path.join(o["dataset_dir"], f"emnist-{o['name']}-{o['usage']}-")
+    images, labels = read_idx(start + "images-idx3-ubyte", 2051, 3), read_idx(start + "labels-idx1-ubyte", 2049, 1)
+    return [(image[..., None], _label(label)) for image, label in zip(images, labels)]
 
 
-def _qmnist(o):
-    rows = []
-    for use in ("test", "train", "nist") if o["usage"] == "all" else (o["usage"],):
-        part = {"test10k": "test", "test50k": "test"}.get(use, use)
-        start = os.path.join(o["dataset_dir"], "xnist-" if part == "nist" else f"qmnist-{part}-")
-        images = read_idx(start + "images-idx3-ubyte", 2051, 3)[..., None]
-        labels = np.fromfile(start + "labels-idx2-int", ">i4")[3:].reshape(-1, 8)
-        found = [*zip(images, labels[:, 0] if o["compat"] else labels)]
-        found = found[:10000] if use == "test10k" else found[10000:] if use == "test50k" else found
-        rows += [(image, np.array(label, np.uint32)) for image, label in found]
-    return rows
+@listed(_LABELLED, f"dataset_dir usage compat=True {OTHERS}", "train test test10k test50k nist all=test+train+nist")
+def QMnistDataset(o):
+    """Digits with who wrote them; with ``compat=False`` a label has eight numbers."""
+    use = o["usage"]
+    part = {"test10k": "test", "test50k": "test"}.get(use, use)
+    start = os.path.join(o["dataset_dir"], "xnist-" if part == "nist" else f"qmnist-{part}-")
+    images = read_idx(start + "images-idx3-ubyte", 2051, 3)[..., None]
+    labels = np.fromfile(start + "labels-idx2-int", ">i4")[3:].reshape(-1, 8)
+    found = [*zip(images, labels[:, 0] if o["compat"] else labels)]
+    found = found[:10000] if use == "test10k" else found[10000:] if use == "test50k" else found
+    return [(image, np.array(label, np.uint32)) for image, label in found]
 
 
-def _manifest(o):
+def _manifest_classes(o):
+    if o["class_indexing"] is not None:
+        return o["class_indexing"]
+    entries = [entry for entry in map(json.loads, lines_of(o["dataset_file"])) if entry["usage"].lower() == o["usage"]]
+    return {name: n for n, name in enumerate(sorted({note["name"] for e in entries for note in e.get("annotation", ())}))}
+
+
+@listed(
+    _LABELLED,
+    "dataset_file usage=train num_samples num_parallel_workers shuffle sampler class_indexing decode=False num_shards shard_id cache",
+    "inference eval train",
+    classes=_manifest_classes,
+)
+def ManifestDataset(o):
+    """Images that a file of JSON lines names, with their classes."""
     rows = []
     for line in lines_of(o["dataset_file"]):
         entry = json.loads(line)
@@ -155,32 +185,23 @@ def _manifest(o):
     return [(image, label.reshape(()) if len(label) == 1 else label) for image, label in rows if len(label)]
 
 
-def _manifest_classes(o):
-    if o["class_indexing"] is not None:
-        return o["class_indexing"]
-    entries = [entry for entry in map(json.loads, lines_of(o["dataset_file"])) if entry["usage"].lower() == o["usage"]]
-    return {name: n for n, name in enumerate(sorted({note["name"] for e in entries for note in e.get("annotation", ())}))}
-
-
-def _svhn(o):
+@listed(_LABELLED, f"dataset_dir usage {OTHERS.removesuffix(' cache')}", "train test extra all=train+test+extra")
+def SVHNDataset(o):
+    """Numbers of houses, in files of MATLAB."""
     from scipy.io import loadmat
 
-    rows = []
-    for use in ("train", "test", "extra") if o["usage"] == "all" else (o["usage"],):
-        found = loadmat(os.path.join(o["dataset_dir"], f"{use}_32x32.mat"))
-        rows += [(found["X"][..., n], _label(int(label) % 10)) for n, label in enumerate(found["y"].ravel())]
-    return rows
+    found = loadmat(os.path.join(o["dataset_dir"], f"{o['usage']}_32x32.mat"))
+    return [(found["X"][..., n], _label(int(label) % 10)) for n, label in enumerate(found["y"].ravel())]
 
 
-def _imdb(o):
-    rows = []
-    for use in ("train", "test") if o["usage"] == "all" else ("train" if o["usage"] == "unsup" else o["usage"],):
-        for kind, label in (("unsup", -1),) if o["usage"] == "unsup" else (("pos", 1), ("neg", 0)):
-            folder = os.path.join(o["dataset_dir"], use, kind)
-            for path in files_in(folder, ".txt"):
-                with open(path, encoding="utf-8") as file:
-                    rows.append((np.array(file.read()), _label(label, np.int32)))
-    return rows
+@listed(("text", "label"), f"dataset_dir usage {OTHERS}", "train test unsup all=train+test")
+def IMDBDataset(o):
+    """Reviews of films, a text file each."""
+    use, kinds = ("train", {"unsup": -1}) if o["usage"] == "unsup" else (o["usage"], {"pos": 1, "neg": 0})
+    for kind, label in kinds.items():
+        for path in files_in(os.path.join(o["dataset_dir"], use, kind), ".txt"):
+            with open(path, encoding="utf-8") as file:
+                yield np.array(file.read()), _label(label, np.int32)
 
 
 # Some folders of outlines in Caltech101 have other names than those of images.
@@ -189,17 +210,20 @@ _CALTECH = {"category": (0, 1), "annotation": (0, 2), "all": (0, 1, 2)}
 
 
 def _caltech_columns(o):
-    task = o["target_type"] or "category"
-    return [
-        ("image", "category", "annotation")[n]
-        for n in _CALTECH[check_one_of(task, tuple(_CALTECH), "target_type", "Caltech101Dataset")]
-    ]
+    task = check_one_of(o["target_type"] or "category", tuple(_CALTECH), "target_type", "Caltech101Dataset")
+    return [("image", "category", "annotation")[n] for n in _CALTECH[task]]
 
 
-def _caltech101(o):
+@listed(
+    _caltech_columns,
+    f"dataset_dir target_type {_UNCACHED}",
+    shown="`image`, and by `target_type` (category, annotation or all) `category`, `annotation`",
+)
+def Caltech101Dataset(o):
+    """Images of 101 kinds of things, with outlines."""
     from scipy.io import loadmat
 
-    wanted, rows = _CALTECH[o["target_type"] or "category"], []
+    wanted = _CALTECH[o["target_type"] or "category"]
     for number, folder in enumerate(folders_in(os.path.join(o["dataset_dir"], "101_ObjectCategories"))):
         name = os.path.basename(folder)
         for path in files_in(folder, ".jpg"):
@@ -209,11 +233,22 @@ def _caltech101(o):
                 outline = os.path.join(o["dataset_dir"], "Annotations", _OUTLINES.get(name, name), file)
                 contour = loadmat(outline)["obj_contour"]
                 row.append(contour.astype(contour.dtype.newbyteorder("=")))
-            rows.append([row[n] for n in wanted])
-    return rows
+            yield [row[n] for n in wanted]
 
 
-def _flowers102(o):
+def _flowers_columns(o):
+    task = check_one_of(o["task"], ("Classification", "Segmentation"), "task", "Flowers102Dataset")
+    return ("image", "label") if task == "Classification" else ("image", "segmentation", "label")
+
+
+@listed(
+    _flowers_columns,
+    f"dataset_dir task=Classification usage {_UNCACHED}",
+    "train valid test all",
+    shown='`image`, with `task="Segmentation"` `segmentation`, and `label`',
+)
+def Flowers102Dataset(o):
+    """Images of 102 kinds of flowers."""
     from scipy.io import loadmat
 
     top, parts = o["dataset_dir"], loadmat(os.path.join(o["dataset_dir"], "setid.mat"))
@@ -227,15 +262,23 @@ def _flowers102(o):
     ]
 
 
-def _flowers_columns(o):
-    task = check_one_of(o["task"], ("Classification", "Segmentation"), "task", "Flowers102Dataset")
-    return ("image", "label") if task == "Classification" else ("image", "segmentation", "label")
-
-
 _FACES = {"original": "lfw", "funneled": "lfw_funneled", "deepfunneled": "lfw-deepfunneled"}
 
 
-def _lfw(o):
+def _lfw_columns(o):
+    check_one_of(o["image_set"] or "funneled", tuple(_FACES), "image_set", "LFWDataset")
+    task = check_one_of(o["task"] or "people", ("people", "pairs"), "task", "LFWDataset")
+    return ("image", "label") if task == "people" else ("image1", "image2", "label")
+
+
+@listed(
+    _lfw_columns,
+    f"dataset_dir task usage image_set {IMAGES}",
+    "10fold train test all",
+    shown='`image`, `label`; with `task="pairs"` `image1`, `image2`, `label`, 1 for the same person',
+)
+def LFWDataset(o):
+    """Faces, or pairs of them."""
     top, pairs = o["dataset_dir"], o["task"] == "pairs"
     labels = {line.split()[0]: n for n, line in enumerate(lines_of(top, "lfw-names.txt"))}
     lists = {"train": ("DevTrain",), "test": ("DevTest",), "10fold": ("",), "all": ("DevTrain", "DevTest")}[o["usage"]]
@@ -254,16 +297,22 @@ def _lfw(o):
     return [(image(t[0], n + 1), _label(labels[t[0]])) for t in things if len(t) == 2 for n in range(int(t[1]))]
 
 
-def _lfw_columns(o):
-    check_one_of(o["image_set"] or "funneled", tuple(_FACES), "image_set", "LFWDataset")
-    task = check_one_of(o["task"] or "people", ("people", "pairs"), "task", "LFWDataset")
-    return ("image", "label") if task == "people" else ("image1", "image2", "label")
-
-
 _TOURS = ("notredame", "yosemite", "liberty", "notredame_harris", "yosemite_harris", "liberty_harris")
 
 
-def _photo_tour(o):
+def _photo_tour_columns(o):
+    check_one_of(o["name"], _TOURS, "name", "PhotoTourDataset")
+    return ("image",) if o["usage"] == "train" else ("image1", "image2", "matches")
+
+
+@listed(
+    _photo_tour_columns,
+    f"dataset_dir name usage {OTHERS}",
+    "test train",
+    shown="for training `image`; for testing `image1`, `image2`, `matches`, 1 for the same point",
+)
+def PhotoTourDataset(o):
+    """Patches of 64 x 64 pixels of photographs, or pairs of them."""
     folder = os.path.join(o["dataset_dir"], o["name"])
     count = len(lines_of(folder, "info.txt"))
     sheets = [decode_image(np.fromfile(path, np.uint8)).array() for path in files_in(folder, ".bmp")]
@@ -275,122 +324,15 @@ def _photo_tour(o):
     return [(patches[p[0]], patches[p[3]], _label(int(p[1] == p[4]))) for p in pairs]
 
 
-def _photo_tour_columns(o):
-    check_one_of(o["name"], _TOURS, "name", "PhotoTourDataset")
-    return ("image",) if o["usage"] == "train" else ("image1", "image2", "matches")
-
-
-def _sbd(o):
+@listed(("image", "task"), f"dataset_dir task=Boundaries usage {_UNCACHED}", "train val train_noval all=train+val")
+def SBDataset(o):
+    """Photographs with the boundaries or the masks of things."""
     from scipy.io import loadmat
 
     check_one_of(o["task"], ("Boundaries", "Segmentation"), "task", "SBDataset")
-    rows = []
-    for use in ("train", "val") if o["usage"] == "all" else (o["usage"],):
-        for name in map(str.strip, lines_of(o["dataset_dir"], f"{use}.txt")):
-            found = loadmat(os.path.join(o["dataset_dir"], "cls", f"{name}.mat"))["GTcls"][0]
-            mask = found["Segmentation"][0]
-            if o["task"] == "Boundaries":
-                mask = np.stack([edge[0].toarray() for edge in found["Boundaries"][0]])
-            rows.append((Image(os.path.join(o["dataset_dir"], "img", f"{name}.jpg")), mask))
-    return rows
-
-
-Caltech101Dataset: Any = listed(
-    "Caltech101Dataset", "Images of 101 kinds of things, with outlines.",
-    Layout(_caltech_columns, _caltech101, f"dataset_dir target_type {IMAGES.removesuffix(' cache')}"),
-    "`image`, and by `target_type` (category, annotation or all) `category`, `annotation`",
-)  # fmt: skip
-Flowers102Dataset: Any = listed(
-    "Flowers102Dataset", "Images of 102 kinds of flowers.",
-    Layout(
-        _flowers_columns, _flowers102, f"dataset_dir task=Classification usage {IMAGES.removesuffix(' cache')}", ("train", "valid", "test", "all")
-    ),
-    "`image`, with `task=\"Segmentation\"` `segmentation`, and `label`",
-)  # fmt: skip
-LFWDataset: Any = listed(
-    "LFWDataset", "Faces, or pairs of them.",
-    Layout(_lfw_columns, _lfw, f"dataset_dir task usage image_set {IMAGES}", ("10fold", "train", "test", "all")),
-    '`image`, `label`; with `task="pairs"` `image1`, `image2`, `label`, 1 for the same person',
-)  # fmt: skip
-PhotoTourDataset: Any = listed(
-    "PhotoTourDataset", "Patches of 64 x 64 pixels of photographs, or pairs of them.",
-    Layout(_photo_tour_columns, _photo_tour, f"dataset_dir name usage {OTHERS}", ("test", "train")),
-    "for training `image`; for testing `image1`, `image2`, `matches`, 1 for the same point",
-)  # fmt: skip
-SBDataset: Any = listed(
-    "SBDataset", "Photographs with the boundaries or the masks of things.",
-    Layout(
-        ("image", "task"), _sbd, f"dataset_dir task=Boundaries usage {IMAGES.removesuffix(' cache')}", ("train", "val", "train_noval", "all")
-    ),
-)  # fmt: skip
-Food101Dataset = listed(
-    "Food101Dataset", "Images of 101 kinds of food.", Layout(("image", "label"), _food101, f"dataset_dir usage {IMAGES}", _SPLITS)
-)
-LSUNDataset = listed(
-    "LSUNDataset", "Images of scenes, in folders such as ``bedroom_train``.",
-    Layout(("image", "label"), _lsun, f"dataset_dir usage classes {IMAGES}", ("train", "test", "val", "all")),
-)  # fmt: skip
-OmniglotDataset = listed(
-    "OmniglotDataset", "Images of characters of many alphabets.",
-    Layout(("image", "label"), _omniglot, f"dataset_dir background {IMAGES}"),
-)  # fmt: skip
-RenderedSST2Dataset = listed(
-    "RenderedSST2Dataset", "Images of sentences that praise or not.",
-    Layout(("image", "label"), _rendered_sst2, f"dataset_dir usage {IMAGES}", ("train", "test", "val", "all")),
-)  # fmt: skip
-SUN397Dataset = listed(
-    "SUN397Dataset", "Images of 397 kinds of scenes.", Layout(("image", "label"), _sun397, f"dataset_dir {IMAGES}")
-)
-Caltech256Dataset = listed(
-    "Caltech256Dataset", "Images of 256 kinds of things, a folder each.",
-    Layout(("image", "label"), lambda o: _by_folder(folders_in(o["dataset_dir"]), np.int32), f"dataset_dir {IMAGES}"),
-)  # fmt: skip
-SBUDataset = listed("SBUDataset", "Photographs with captions.", Layout(("image", "caption"), _sbu, f"dataset_dir {IMAGES}"))
-FlickrDataset = listed(
-    "FlickrDataset", "Photographs with some sentences each.",
-    Layout(("image", "annotation"), _flickr, f"dataset_dir annotation_file {IMAGES}"),
-)  # fmt: skip
-Places365Dataset = listed(
-    "Places365Dataset", "Images of 365 kinds of places.",
-    Layout(
-        ("image", "label"), _places365, f"dataset_dir usage small=True decode=False {OTHERS}", ("train-challenge", "val", "train-standard")
-    ),
-)  # fmt: skip
-DIV2KDataset = listed(
-    "DIV2KDataset", "Images in high and in low resolution.",
-    Layout(("hr_image", "lr_image"), _div2k, f"dataset_dir usage downgrade=bicubic scale=2 {IMAGES}", ("valid", "all", "train")),
-)  # fmt: skip
-SemeionDataset = listed(
-    "SemeionDataset", "Digits of 16 x 16 bits.", Layout(("image", "label"), _semeion, f"dataset_dir {OTHERS}")
-)
-STL10Dataset = listed(
-    "STL10Dataset", "Images of ten kinds of things; those without a label have -1.",
-    Layout(("image", "label"), _stl10, f"dataset_dir usage {OTHERS}", ("train", "test", "unlabeled", "train+unlabeled", "all")),
-)  # fmt: skip
-EMnistDataset = listed(
-    "EMnistDataset", "Letters and digits, in files in IDX format.",
-    Layout(("image", "label"), _emnist, f"dataset_dir name usage {OTHERS}", _SPLITS),
-)  # fmt: skip
-SVHNDataset = listed(
-    "SVHNDataset", "Numbers of houses, in files of MATLAB.",
-    Layout(("image", "label"), _svhn, f"dataset_dir usage {OTHERS.removesuffix(' cache')}", ("train", "test", "extra", "all")),
-)  # fmt: skip
-IMDBDataset = listed(
-    "IMDBDataset",
-    "Reviews of films, a text file each.",
-    Layout(("text", "label"), _imdb, f"dataset_dir usage {OTHERS}", ("train", "test", "unsup", "all")),
-)
-QMnistDataset = listed(
-    "QMnistDataset", "Digits with who wrote them; with ``compat=False`` a label has eight numbers.",
-    Layout(
-        ("image", "label"), _qmnist, f"dataset_dir usage compat=True {OTHERS}", ("train", "test", "test10k", "test50k", "nist", "all")
-    ),
-)  # fmt: skip
-ManifestDataset = listed(
-    "ManifestDataset", "Images that a file of JSON lines names, with their classes.",
-    Layout(
-        ("image", "label"), _manifest,
-        "dataset_file usage=train num_samples num_parallel_workers shuffle sampler class_indexing decode=False num_shards shard_id cache",
-        ("inference", "eval", "train"), _manifest_classes,
-    ),
-)  # fmt: skip
+    for name in map(str.strip, lines_of(o["dataset_dir"], f"{o['usage']}.txt")):
+        found = loadmat(os.path.join(o["dataset_dir"], "cls", f"{name}.mat"))["GTcls"][0]
+        mask = found["Segmentation"][0]
+        if o["task"] == "Boundaries":
+            mask = np.stack([edge[0].toarray() for edge in found["Boundaries"][0]])
+        yield Image(os.path.join(o["dataset_dir"], "img", f"{name}.jpg")), mask
