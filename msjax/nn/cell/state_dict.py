@@ -50,7 +50,8 @@ class CellState(CellTree):
         Raises:
             RuntimeError: a post hook returned something.
         """
-        destination, prefix, keep_vars = (*args[:3], *(destination, prefix, keep_vars)[len(args) :])
+        told: Any = (*args[:3], *(destination, prefix, keep_vars)[len(args) :])
+        destination, prefix, keep_vars = told
         made: Any = destination
         if made is None:
             made = OrderedDict()
