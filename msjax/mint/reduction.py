@@ -18,6 +18,7 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
 from msjax.ops.function.math_func.reduction import root
 from msjax.ops.function.math_func.statistics import global_median
+from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -111,8 +112,7 @@ def _moment(name: str, doc: str) -> Any:
     def call(input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Any:
         return _moments(input, freeze(dim), correction, keepdim, name)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"""{doc} over axes, with the divisor N - correction.
+    doc = f"""{doc} over axes, with the divisor N - correction.
 
     Args:
         input (Tensor): of any shape.
@@ -120,7 +120,7 @@ def _moment(name: str, doc: str) -> Any:
         correction (int): Default: 1.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
     """
-    return call
+    return named(call, name, doc)
 
 
 std: _Moment = _moment("std", "The standard deviation")
@@ -180,9 +180,7 @@ def _extreme(name: str, elementwise: BinaryOperator, whole: Callable[..., Tensor
             return whole(input)
         return _int64(function(input, dim, keepdim))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return call
+    return named(call, name, doc)
 
 
 max: _Extreme = _extreme(

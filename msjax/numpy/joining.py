@@ -10,6 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
+from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",
@@ -47,9 +48,7 @@ def _stack(function: Callable[[list[Tensor]], Tensor], doc: str) -> _Stack:
     def call(tup: ArrayLike) -> Tensor:
         return tup if isinstance(tup, Tensor) else function(tensors(tup))
 
-    call.__name__ = call.__qualname__ = function.__name__
-    call.__doc__ = f"{doc} One Tensor is returned as it is."
-    return call
+    return named(call, function.__name__, f"{doc} One Tensor is returned as it is.")
 
 
 hstack: _Stack = _stack(ops.hstack, "Arrays joined along the second axis; 1-d ones along their only axis.")

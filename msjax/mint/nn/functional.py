@@ -17,6 +17,7 @@ from msjax.core.base.typing import Axes, Number
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
+from msjax.ops.function.math_func.tables import named
 from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
 
@@ -202,8 +203,7 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
             input, padding = _pad(input, tuple(widths)) if any(widths) else input, "valid"
         return _batched(n, function, input, weight, bias, stride, padding, 0, dilation, groups)
 
-    call.__name__ = call.__qualname__ = f"conv{n}d"
-    call.__doc__ = f"""The convolution of Tensors of shape (N, C, ...) with {n} further axes.
+    doc = f"""The convolution of Tensors of shape (N, C, ...) with {n} further axes.
 
     Args:
         input (Tensor): of shape (N, C, ...), or without N.
@@ -213,7 +213,7 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
         padding (int, tuple or str): zeros added on both sides, or "same" or "valid". Default: 0.
         groups (int): Default: 1.
     """
-    return call
+    return named(call, f"conv{n}d", doc)
 
 
 conv1d: _Convolution = _conv(ops.conv1d, 1)

@@ -27,7 +27,8 @@ from msjax.ops.dispatch.promotion import (
 _R = TypeVar("_R")
 
 
-def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None) -> Callable[..., Any]:
+def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None = None) -> Any:
+    """The function with this name and documentation; of the module that calls the function which calls this one."""
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
     kernel.__doc__ = doc
