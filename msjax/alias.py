@@ -125,7 +125,6 @@ class _Same(importlib.abc.Loader):
     """Loads ``mindspore.x.y`` as the module ``msjax.x.y`` itself.
 
     Args:
-        real (str): the module's name.
         family (str, optional): a package in which names are looked up that MindSpore's module has and this one lacks.
     """
 

@@ -145,10 +145,6 @@ class CellGuard(ModuleGuard):
 class _CellLooks(Looks):
     """Looks at the cells of a network: by flags of the programs that msjax compiles, where those are; at the values, elsewhere.
 
-    Args:
-        check, gradients: as of `Looks`.
-        kinds: of the checks.
-
     Attributes:
         search: sees the operators of PyNative mode; None between blocks.
     """
@@ -241,12 +237,7 @@ class _CellLooks(Looks):
 
 
 class _Rejected(RunRejected):
-    """A run in which a guard has found something.
-
-    Args:
-        guard: the guard.
-        find: see `CellGuard.explain`.
-    """
+    """A run in which a guard has found something; for `find`, see `CellGuard.explain`."""
 
     def __init__(self, guard: CellGuard, find: Callable[[Callable[[], Any]], Fault]):
         super().__init__(f"the guard has found a {guard.check.what}, or a check has failed")
@@ -267,7 +258,6 @@ class CellChecks:
     """The checks of the programs that call a Cell.
 
     Args:
-        kinds: what is checked.
         reject: called with a function that finds the fault, when a run was wrong; it raises `RunRejected`, or lets the run pass.
     """
 

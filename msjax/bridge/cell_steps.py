@@ -38,15 +38,7 @@ def named_state(cells: Sequence[Any]) -> dict[str, Any]:
 def bundle_of_cells(
     model: Any, step: Any, args: Any, kwargs: Any, check: Check, gradients: bool, kinds: Sequence[str] = ()
 ) -> Bundle:
-    """The bundle of a step that calls a Cell.
-
-    Args:
-        model: the Cell that is guarded.
-        step: what was called, with `args` and `kwargs`.
-        check: what is looked for.
-        gradients: whether gradients are looked at.
-        kinds: of the checks.
-    """
+    """The bundle of a step that calls a Cell, `model`, which is guarded."""
     cells = cells_of(step, args, kwargs)
     place = next(((i, name) for i, cell in enumerate(cells) for name, inner in cell.cells_and_names() if inner is model), (0, ""))
     about = {

@@ -25,8 +25,6 @@ class CellPlaces(ModulePlaces):
     """The places of a Cell.
 
     Args:
-        net (Cell): the network.
-        where, what, take: as of `ModulePlaces`.
         program: called in a program in which there are Parameters to look at.
         called: called at each call of the network.
     """

@@ -66,7 +66,6 @@ class PyNativeSearch(Origins):
     """Watches the operators of this thread, and remembers those with wrong results; a context manager.
 
     Args:
-        check (Check): what counts as wrong.
         model (Cell, optional): the network that paths start from.
         eager (bool): True if compiled functions run in PyNative mode meanwhile.
         names: {id of an array: what it is called} of arguments.

@@ -36,11 +36,7 @@ class Seen:
 def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor) -> list[Any]:
     """Run one batch forward and backward with a hook of each form, then remove the hooks.
 
-    Args:
-        net (LeNet5): its cell ``conv2`` gets the four cell hooks; HookBackward is applied to the network's output.
-        loss_fn (Cell): the loss of scores and labels.
-        images (Tensor): of shape (N, 1, 32, 32).
-        labels (Tensor): of shape (N,).
+    The network's cell ``conv2`` gets the four cell hooks; HookBackward is applied to its output.
 
     Returns:
         list[Seen], in the order in which the hooks ran.

@@ -14,12 +14,7 @@ __all__ = [
 
 
 class KeptSettings:
-    """Settings by name, each with a default whose type a value should have.
-
-    Args:
-        defaults (dict): the default of each setting.
-        ranges (dict): the ranges of those that are numbers within one.
-    """
+    """Settings by name, each with a default whose type a value should have, and some with a range."""
 
     def __init__(self, defaults: dict[str, Any], ranges: Mapping[str, Bounds] | None = None):
         self._defaults, self._ranges = defaults, ranges or {}

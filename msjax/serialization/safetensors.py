@@ -63,14 +63,10 @@ def _crc(entries) -> int:
 
 
 def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
-    """The numpy arrays of a file, by name.
-
-    Args:
-        data (memoryview): the file.
-        crc_check (bool): whether the checksum is compared.
+    """The numpy arrays of a file, by name; with `crc_check`, the checksum is compared.
 
     Raises:
-        Damaged: it is no safetensors file, or the checksum differs or is missing.
+        CorruptCheckpoint: it is no safetensors file, or the checksum differs or is missing.
     """
     if len(data) < 8:
         raise CorruptCheckpoint("it is too short")

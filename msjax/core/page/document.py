@@ -87,8 +87,6 @@ def write(path: str | os.PathLike[str], text: str, complete: bool = True) -> Non
     """Write a document aside, and let it take the place of the file at `path`.
 
     Args:
-        path: of the file.
-        text: the document.
         complete (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
     """
     with whole_file(path, complete) as file:

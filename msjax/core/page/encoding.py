@@ -21,7 +21,6 @@ def as_json(data: Any, levels: bool = False) -> str:
     """The text of containers of numbers, strings and arrays; see `decoded`.
 
     Args:
-        data: them.
         levels (bool): whether of arrays of float32 with rows, each number may become one of 252 levels of its row: of the
             logarithm, where none is negative.
     """

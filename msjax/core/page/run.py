@@ -20,11 +20,7 @@ _HISTOGRAMS = 48
 
 
 class Run:
-    """The data of one run, which grows while it trains.
-
-    Args:
-        name (str): of the run.
-    """
+    """The data of one run, which grows while it trains."""
 
     def __init__(self, name: str = ""):
         self.name = name

@@ -16,11 +16,7 @@ _PAUSE, _SHARE, _LONGEST = 1.0, 0.01, 10.0
 
 
 class PageSink:
-    """The page of a run that goes on, for `watch`, which calls it in a thread of its own.
-
-    Args:
-        path: of the HTML file.
-    """
+    """The page of a run that goes on, an HTML file, for `watch`, which calls it in a thread of its own."""
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)

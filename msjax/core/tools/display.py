@@ -17,11 +17,7 @@ from msjax.core.tools.model_tools import tools_of
 
 
 class Tree:
-    """A network as a tree: text when printed, foldable HTML in a notebook.
-
-    Args:
-        cell: the network.
-    """
+    """A network as a tree: text when printed, foldable HTML in a notebook."""
 
     def __init__(self, cell: Any):
         self.cell = cell

@@ -9,12 +9,9 @@ from jax.custom_batching import custom_vmap
 
 
 def of_all_examples(fn: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
-    """A function of an array in a program, which under `jax.vmap` gets the array of all examples, with an axis of them.
+    """A function of an array, with any number of axes, in a program: under `jax.vmap` it gets the array of all examples, with an axis of them.
 
     So what is told of its result is told once, not once for each example. No gradient goes through it.
-
-    Args:
-        fn: the function. It takes arrays with any number of axes.
     """
 
     @custom_vmap

@@ -21,9 +21,6 @@ KINDS = ("activation", "gradient", "parameter", "parameter_gradient", "buffer", 
 class Recorder:
     """Collects what a run of a network computes, in order.
 
-    Args:
-        framework (str): its name.
-
     Attributes:
         order: (name, class) of each call of a module; the second call of "relu" is "relu#1".
         arrays: {"activation/relu": array}: a kind of KINDS, and a name; of several arrays of one call, "lstm[0]", "lstm[1]".

@@ -23,11 +23,7 @@ WORLD_NAMES = ("hccl_world_group", "nccl_world_group", "mccl_world_group")
 
 
 class Group:
-    """Some processes, in an order.
-
-    Args:
-        name (str): the group's name.
-        ranks (tuple of int): the ranks of its processes among all.
+    """Some processes, by their numbers among all, in an order.
 
     Attributes:
         rank: the number of this process in the group; None if it is not in it.
@@ -77,10 +73,6 @@ class Group:
         """`jax.jit` for a function with collectives over this group's axis.
 
         Every process of the group calls the result with arrays of its own, of the same shapes, and gets results of its own.
-
-        Args:
-            fn: of arrays.
-            options: as `jax.jit` takes them.
         """
         import jax
 

@@ -19,11 +19,7 @@ class NoProgram(Exception):
 
 
 def run_script(script: str, arguments: Sequence[str] = ()) -> None:
-    """Run a file, a folder or an archive with a `__main__.py`, or what comes from standard input, as `python SCRIPT` does.
-
-    Args:
-        script (str): its path, or "-" for standard input.
-        arguments (Sequence[str]): what follows it in `sys.argv`.
+    """Run a file, a folder or an archive with a `__main__.py`, or what comes from standard input ("-"), as `python SCRIPT` does.
 
     Raises:
         NoProgram: there is no such file, or no program in it.

@@ -15,11 +15,7 @@ _COUNT = struct.Struct("q")
 
 
 class Progress:
-    """The shared file.
-
-    Args:
-        path: where it is; it must have `size_of` bytes.
-    """
+    """The shared file, which must have `size_of` bytes."""
 
     def __init__(self, path: str):
         with open(path, "r+b") as file:

@@ -46,14 +46,7 @@ def kinds_of(checks: str | Collection[str], who: str) -> tuple[str, ...]:
 
 
 def find_in(closed: jex.ClosedJaxpr, inputs: Sequence[Any], kinds: Collection[str], scopes: Any) -> Fault | None:
-    """The fault in one run of a traced program; None if nothing is wrong.
-
-    Args:
-        closed: its ClosedJaxpr.
-        inputs: what it is run with.
-        kinds: what is checked.
-        scopes (Scopes): those that it was traced in.
-    """
+    """The fault in one run of a program that was traced in some `Scopes`; None if nothing is wrong."""
     checks = Checks(closed, kinds, full=True)
     if not checks.sources:
         return None

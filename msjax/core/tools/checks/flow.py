@@ -77,7 +77,6 @@ class Checks:
     """A traced program with a record of what was wrong in it.
 
     Args:
-        closed: its ClosedJaxpr.
         kinds: what is checked, of `sources.KINDS`.
         full (bool): whether the record says what was wrong and where, not only whether something was.
 

@@ -121,9 +121,6 @@ def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str
 class ReadBundle(Viewed):
     """A bundle that was read from a file.
 
-    Args:
-        path: the file.
-
     Attributes:
         about (dict): what `Bundle` was given.
 

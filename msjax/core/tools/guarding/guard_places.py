@@ -48,11 +48,6 @@ class _Look:
 class Looks(Standing):
     """Looks at the places of a guarded model, by hooks of its modules.
 
-    Args:
-        check (Check): what counts as wrong.
-        gradients (bool): whether gradients are looked at.
-        hooks: the set of hooks that these are added to.
-
     Attributes:
         kind: finds the values among the arguments of a call.
         name: from a module, as hooks get it, to its path.

@@ -31,14 +31,7 @@ from msjax.core.tools.standing import standing
 
 
 class ModuleGuard:
-    """The guard of an nnx module, or of a model that `hooks.hooked` made.
-
-    Args:
-        model: the model.
-        check (Check): what counts as wrong.
-        gradients (bool): whether gradients are looked at.
-        kinds: of the checks.
-    """
+    """The guard of an nnx module, or of a model that `hooks.hooked` made; for the arguments, see `guard`."""
 
     def __init__(self, model: Any, check: Check, gradients: bool, kinds: Sequence[str] = ()):
         self.model, self.check, self.gradients, self.kinds = model, check, gradients, tuple(kinds)

@@ -57,11 +57,7 @@ class PlanRun:
 
 
 class PlanRuns:
-    """Makes frames, and keeps what was computed for them.
-
-    Args:
-        wrong: a function from an array to whether it is wrong.
-    """
+    """Makes frames, and keeps what was computed for them; `wrong` says of an array whether it is."""
 
     def __init__(self, wrong: Callable[[Any], bool]):
         self.wrong = wrong

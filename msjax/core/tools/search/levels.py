@@ -54,7 +54,6 @@ class Plan:
     """A jaxpr as one list of steps.
 
     Args:
-        closed: the ClosedJaxpr.
         stack: the names of where it is.
         traceback: the calls that led to it, if it is in a function of jax's own.
 
@@ -148,13 +147,7 @@ class _CompiledEquations:
 
 
 def run_once(fn: Callable[..., Any], eqns: Sequence[Any], times: int = 1) -> Callable[..., Any]:
-    """A function of arrays as a program that is run once or twice, so that compiling it is what takes long.
-
-    Args:
-        fn: the function.
-        eqns: the equations that it computes.
-        times: how often.
-    """
+    """A function of arrays as a program that is run once or twice, so that compiling it is what takes long; it computes `eqns` so many times."""
     options, level = dict(quick_options()), "xla_backend_optimization_level"
     if level in options and times * _numbers(eqns) <= _SOON:
         options[level] = 0
@@ -182,13 +175,7 @@ def run_equation(eqn: jex.JaxprEqn, values: Sequence[Any]) -> list[Any]:
 
 
 class Level:
-    """The values of one run of a plan.
-
-    Args:
-        plan (Plan): the plan.
-        given: the values of its inputs.
-        effects (bool): whether callbacks in it are called.
-    """
+    """The values of one run of a plan, on given inputs; with `effects`, callbacks in it are called."""
 
     def __init__(self, plan: Plan, given: Sequence[Any], effects: bool = False):
         self.plan = plan

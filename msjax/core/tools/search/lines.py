@@ -42,9 +42,6 @@ class Derivatives:
 
     jax gives the operations of a derivative the source location of the operation that is differentiated. That is the first one of the
     location that does more than to bring operands into shape or dtype.
-
-    Args:
-        closed: the ClosedJaxpr of the program.
     """
 
     def __init__(self, closed: Any):

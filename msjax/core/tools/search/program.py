@@ -41,7 +41,6 @@ def search(
     Args:
         fn: the function; what isn't differentiated in it, isn't looked at backward.
         args, kwargs: its arguments: pytrees of arrays, nnx modules among them.
-        check (Check): what counts as wrong.
         models: the nnx modules, Cells and hooked models that it calls, whose paths the fault tells.
         names: of the leaves of the arguments, in words.
         result_name: from the path of a leaf of the result to its name in words.

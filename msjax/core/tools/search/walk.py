@@ -44,13 +44,7 @@ class Trail(NamedTuple):
 
 
 class Walker:
-    """Goes back in one run of a program.
-
-    Args:
-        level (Level): the values of the run.
-        check (Check): what counts as wrong.
-        frames (PlanRuns): makes the runs of the jaxprs inside of equations.
-    """
+    """Goes back in one run of a program, whose values are those of a Level."""
 
     def __init__(self, level: Level, check: Check, frames: PlanRuns):
         self.check, self.frames, self.root = check, frames, PlanRun(level)

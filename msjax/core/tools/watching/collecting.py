@@ -27,10 +27,6 @@ def _program(bins, wanted):
 class Collector(Standing):
     """Takes arrays from hooks, and keeps them or their statistics until the end of a step.
 
-    Args:
-        bins (int): of a histogram.
-        wanted: the names of the statistics.
-
     Attributes:
         places: what is looked at, with the hooks that call `take`.
         statistics: computes those of a list of arrays, less what a second list has in the same place; None for nothing.

@@ -23,8 +23,6 @@ class ModulePlaces:
     """Those of a flax nnx module, or of a model that `hooks.hooked` made.
 
     Args:
-        model: the model.
-        where: which modules.
         what: some of "activation", "gradient", "parameter", "update".
         take: called with "activation" or "gradient", a name, and arrays.
 
