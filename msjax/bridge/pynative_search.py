@@ -173,8 +173,6 @@ class PyNativeSearch(Origins):
         """The fault that wrong values come from; None if none of the values is wrong.
 
         Args:
-            values: arrays.
-            name: what they are called.
             unknown: the fault where no operator of msjax has made them so; if it isn't given, one that says that.
         """
         wrong = next((v for v in values if self.check([v])), None)

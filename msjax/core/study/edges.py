@@ -49,12 +49,6 @@ class Edges(NamedTuple):
 class Graph:
     """A run of a model, as parts of a residual stream and what reads them.
 
-    Args:
-        tape, result: of the run, and what the model returned.
-        entrance: where the stream begins.
-        is_block: says of a module's path whether it is a block.
-        heads: whether parts are those of heads.
-
     Attributes:
         readers: {place: the module that reads the stream there}; the last block's output stands for what comes behind the blocks.
         values: {reader: the node of what it read}.
@@ -95,7 +89,6 @@ class Graph:
         """What the model returns in another run.
 
         Args:
-            program: the model's program.
             tape: one that knows the blocks, before its run.
             read: ``read(reader, node, tape)`` is what the reader gets.
             enter: from what comes into the first block to what it gets.

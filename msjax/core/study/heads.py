@@ -43,7 +43,6 @@ def attention(nodes: Sequence[Node], entrance: Node, *, required: bool = True) -
     """{module: its Attention}, in program order; of several in one module, the later ones as "module#1".
 
     Args:
-        nodes: of a tape.
         entrance: where the residual stream begins: its axes are those of the batch, positions and features.
 
     Raises:

@@ -66,7 +66,6 @@ class Carried:
     """Which values of a tape carry parts on.
 
     Args:
-        nodes: of the tape.
         stream: where parts of the residual stream begin.
         splits: where parts of what modules make begin, such as heads: they go on through the products within a block, too.
     """

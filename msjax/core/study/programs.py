@@ -92,7 +92,6 @@ def on_tape(
     Args:
         pure, state: the model, as `run_kept` gives it.
         patterns: of places that the program is to have, beside the outputs of its modules.
-        call: what the model is called with.
         writes: True where nnx modules among the arguments change as by a plain call.
     """
     options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None, writes=writes)

@@ -160,10 +160,8 @@ def selected_along(value: jax.Array, axis: int, numbers: Any, name: str) -> tupl
     """Which elements of an axis are selected.
 
     Args:
-        value: the array.
         axis: counted from 0.
-        numbers: one or several, from the end if negative; they may be traced.
-        name: the argument that gives them.
+        numbers: one or several, from the end if negative; they may be traced. The argument called `name` gives them.
 
     Returns:
         (a mask of the value's shape and sharding, whether a traced number is out of range).

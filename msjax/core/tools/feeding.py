@@ -24,7 +24,6 @@ def outputs_when_fed(model: Any, call: Call, values: Mapping[str, np.ndarray | N
 
     Args:
         model: a Cell, an nnx module, or a model of linen, equinox or haiku.
-        call: what it is called with: (positional arguments, keywords).
         values: {name of a call, as records have it: the other network's output}.
 
     Returns:

@@ -18,15 +18,9 @@ from msjax.core.tools.model_tools import tools_of
 
 
 def described(model: Any, inputs: Any, kwargs: Any) -> Iterator[tuple[Any, ...]]:
-    """The fields of each `SummaryRow`.
+    """The fields of each `SummaryRow`. If there are arguments (those of `apply`, where a model has one), it is called on shapes only.
 
-    Args:
-        model: it is called on shapes only, if there are arguments.
-        inputs (tuple), kwargs (dict): its arguments; those of `apply`, where a model has one.
-
-    Returns:
-        A module stands right behind the one that it is in, and its label is indented. A weight counts for the innermost module that it
-        is in.
+    A module stands right behind the one that it is in, and its label is indented. A weight counts for the innermost module that it is in.
     """
     tools = tools_of(model)
     called = (_outputs if tools is None else tools.outputs)(model, inputs, kwargs) if inputs or kwargs else {}

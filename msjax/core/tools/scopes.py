@@ -20,11 +20,8 @@ _SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
 
 class Scopes:
-    """Names the calls of models' modules in what jax traces: of some models by a context with hooks on them, of others where `enter` and
-    `leave` are called.
-
-    Args:
-        models: nnx modules, Cells, and what `hooks.hooked` made.
+    """Names the calls of models' modules in what jax traces: of some models (nnx modules, Cells, and what `hooks.hooked` made) by a context with
+    hooks on them, of others where `enter` and `leave` are called.
     """
 
     def __init__(self, models: Sequence[Any] = ()):

@@ -34,7 +34,6 @@ def implied(values: Sequence[Any], on: Any) -> list[bool]:
     """Whether each of some values of the program that is being traced is wrong only if one before it is.
 
     Args:
-        values: tracers of the program, in an order.
         on: what is wrong, as for `guard`: of a function's nothing is known.
     """
     if not isinstance(on, str):

@@ -37,11 +37,7 @@ def causes(
 
     Args:
         run: from inputs to that result.
-        ins: the inputs.
-        index: of the element.
-        check (Check): what counts as wrong in the inputs.
-        wrong (Check): what counts as wrong in the result.
-        name: of the operation.
+        check, wrong (Check): what counts as wrong in the inputs, and in the result.
 
     Returns:
         For each input that alone makes it wrong, (its number, the index of an element in it that does); none if the result is wrong

@@ -31,9 +31,7 @@ class PlanRun:
     """A run of a plan.
 
     Args:
-        level (Level): its values.
-        parent (PlanRun): the one that the equation is in; None for the whole program.
-        eqn_step (PlannedEquation): the equation.
+        parent, eqn_step: the run and the equation that it is in; None for the whole program.
         back: from the number of an input and an index in it to (frame, number of a value, index) that it is from.
         step: the number of the iteration; None if this is no loop.
         mapped (Mapped): the shard_map that it is in, whose devices are the first axis of its values; by default that of its parent.

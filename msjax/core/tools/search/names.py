@@ -30,7 +30,6 @@ def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], *fns: Callable
     """The names of the arrays among the arguments of a function, such as "argument params['w']" and "the Param layers.scale".
 
     Args:
-        args, kwargs: the arguments.
         fns: the function, whose signature names them; without a name there, they are numbered from 0. Of the `apply` of a linen module, which
             names its first one, and the module, which names the others.
         model: a model whose arrays come before those of the arguments: an nnx module or a pytree.
