@@ -78,17 +78,15 @@ def compare(
         if tolerance is not None:
             check_number(tolerance, name, "compare", low=0)
     check_kind(names, names is None or isinstance(names, dict), "be a dict of names", "names", "compare")
-    recorded = [
-        one if isinstance(one, Record) else Record.read(one) for one in (a, b) if isinstance(one, (Record, str, os.PathLike))
-    ]
-    call = call_of(inputs, kwargs)
+    a, b = (Record.read(one) if isinstance(one, (str, os.PathLike)) else one for one in (a, b))
+    call, recorded = call_of(inputs, kwargs), [one for one in (a, b) if isinstance(one, Record)]
     if not any(call) and recorded:
         given = recorded[0].of("input")
         call = (
             tuple(x for name, x in given.items() if name.isdigit()),
             {name: x for name, x in given.items() if not name.isdigit()},
         )
-    model = None if isinstance(b, (Record, str, os.PathLike)) else b
+    model = None if isinstance(b, Record) else b
     a, b = _as_record(a, call), _as_record(b, call)
     given = dict(names or {})
     rows = []
@@ -154,8 +152,6 @@ def _held(name, kind, classes):
 def _as_record(value, call):
     if isinstance(value, Record):
         return value
-    if isinstance(value, (str, os.PathLike)):
-        return Record.read(value)
     if callable(value) or unhooked(value) is not None:
         try:
             return record(value, Inputs(*call[0], **call[1]))

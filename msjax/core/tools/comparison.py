@@ -153,7 +153,7 @@ class Comparison(Viewed, Printed):
         table, rows = Table(box=box.SIMPLE), list(self._cells())
         # In a narrow terminal, long names are folded, not cut.
         least = min(24, max((len(cells[1]) for cells in rows), default=0))
-        for i, name in enumerate(_columns(self.frameworks)):
+        for i, name in enumerate(("kind", " / ".join(self.frameworks), "class", "shape", "difference", "")):
             table.add_column(
                 name, no_wrap=name in ("shape", "difference", ""), overflow="fold", min_width=least if i == 1 else None
             )
@@ -165,7 +165,3 @@ class Comparison(Viewed, Printed):
 
 def _shown(name):
     return "-" if name is None else name or "(network)"
-
-
-def _columns(frameworks):
-    return ("kind", f"{frameworks[0]} / {frameworks[1]}", "class", "shape", "difference", "")

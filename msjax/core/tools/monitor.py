@@ -96,12 +96,18 @@ def monitor(
     return _MonitoredStep(step, where, forward, backward, every, model, report, options)
 
 
+_MISSING = {
+    "forward": "no selected module was called: the step calls another model than the one that is monitored",
+    "backward": "no gradient arrived at a selected module: none is computed behind stop_gradient, or of what is not trained",
+}
+
+
 class _MonitoredStep:
     def __init__(self, step, where, forward, backward, every, model, report, options):
         functools.update_wrapper(self, step)
         self._fn, self._step = step, jit(step, **options)
-        self._forward, self._backward, self._every, self._model, self._report = forward, backward, every, model, report
-        self._count = 0
+        self._statistics = {"forward": forward, "backward": backward}
+        self._every, self._model, self._report, self._count = every, model, report, 0
         self._found: dict[str, dict[str, list[Any]]] = {"forward": {}, "backward": {}}
         self._hooks = ModuleHookSet()
         if forward is not None:
@@ -127,19 +133,8 @@ class _MonitoredStep:
         finally:
             self._hooks.off()
         found, self._found = self._found, {"forward": {}, "backward": {}}
-        for wanted, kind, missing in (
-            (
-                self._forward,
-                "forward",
-                "no selected module was called: the step calls another model than the one that is monitored",
-            ),
-            (
-                self._backward,
-                "backward",
-                "no gradient arrived at a selected module: none is computed behind stop_gradient, or of what is not trained",
-            ),
-        ):
-            if wanted is not None and not found[kind]:
+        for kind, missing in _MISSING.items():
+            if self._statistics[kind] is not None and not found[kind]:
                 warnings.warn(f"monitor: in step {number}, {missing}", stacklevel=2)
         latest = Monitored(number, *({name: _number(values) for name, values in kind.items()} for kind in found.values()))
         self.history.append(latest)
@@ -148,16 +143,16 @@ class _MonitoredStep:
         return out
 
     def _of_output(self, module, args, output):
-        self._note("forward", path(module), self._forward, [leaf for leaf in jax.tree.leaves(output) if is_float(leaf)])
+        self._note("forward", path(module), [leaf for leaf in jax.tree.leaves(output) if is_float(leaf)])
 
     def _of_gradient(self, module, grad_output):
-        self._note("backward", path(module), self._backward, [gradient for gradient in grad_output if gradient is not None])
+        self._note("backward", path(module), [gradient for gradient in grad_output if gradient is not None])
 
-    def _note(self, kind, name, statistic, arrays):
+    def _note(self, kind, name, arrays):
         def noted(*numbers):
             self._found[kind].setdefault(name, []).extend(np.asarray(number) for number in numbers)
 
-        numbers = tuple(statistic(array) for array in arrays)
+        numbers = tuple(self._statistics[kind](array) for array in arrays)
         if numbers:
             Frame(ARRAYS).observe(noted, numbers, "monitor")
 

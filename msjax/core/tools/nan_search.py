@@ -68,11 +68,10 @@ def find_nan(
     """
     check = Check(on, "find_nan")
     check_type(gradients, (bool, type(None)), "gradients", "find_nan")
-    is_model = unhooked(fn) is not None
-    if not callable(fn) and not is_model:
-        raise not_hooked(fn, "find_nan")
-    if is_model:
+    if unhooked(fn) is not None:
         fn = hooked(fn)
+    elif not callable(fn):
+        raise not_hooked(fn, "find_nan")
     tools = tools_with(fn, (args, kwargs))
     with unraised():
         fault = (_in_program if tools is None else tools.find_nan)(fn, args, kwargs, check, gradients)

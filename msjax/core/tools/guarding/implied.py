@@ -101,11 +101,8 @@ class _Implied:
             found = [of_all if all(_is_real(v.aval) for v in eqn.invars) else None] * len(eqn.outvars)
         else:
             found = [None] * len(eqn.outvars)
-        return [roots if jnp.issubdtype(_dtype(v), jnp.inexact) else _NEVER for v, roots in zip(eqn.outvars, found)]
-
-
-def _dtype(v):
-    return getattr(v.aval, "dtype", np.dtype(bool))
+        dtypes = [getattr(v.aval, "dtype", np.dtype(bool)) for v in eqn.outvars]
+        return [roots if jnp.issubdtype(dtype, jnp.inexact) else _NEVER for dtype, roots in zip(dtypes, found)]
 
 
 def _is_real(value):

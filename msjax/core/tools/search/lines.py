@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -104,7 +104,13 @@ def lines_of_backward_rules() -> Iterator[None]:
         code = getattr(rule, "__code__", None)
         if rule is None or code is None or is_own(code.co_filename):
             return before(self, *args, **kwargs)
-        self.bwd = _with_own_lines(rule)
+
+        @functools.wraps(rule)
+        def with_own_lines(*args, **kwargs):
+            with jax_slots.own_lines(), jax.named_scope(_RULE):
+                return rule(*args, **kwargs)
+
+        self.bwd = with_own_lines
         try:
             return before(self, *args, **kwargs)
         finally:
@@ -115,12 +121,3 @@ def lines_of_backward_rules() -> Iterator[None]:
         yield
     finally:
         jax.custom_vjp.__call__ = before
-
-
-def _with_own_lines(rule: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(rule)
-    def run(*args, **kwargs):
-        with jax_slots.own_lines(), jax.named_scope(_RULE):
-            return rule(*args, **kwargs)
-
-    return run

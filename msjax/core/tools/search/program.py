@@ -32,8 +32,8 @@ def search(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     check: Check,
-    models: Sequence[Any] = (),
-    names: Sequence[str] | None = None,
+    models: Sequence[Any],
+    names: Sequence[str],
     result_name: Callable[[Any], str] | None = None,
 ) -> tuple[Any, Fault | None]:
     """The result of a function of jax arrays, and the fault that it comes from if it is wrong; None if it isn't.
@@ -47,8 +47,8 @@ def search(
     """
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
-    names = argument_names(args, kwargs, fn) if names is None else names
-    return _ProgramSearch(program, check, scopes, names, result_name or _result_name, models).run()
+    result_name = result_name or (lambda path: f"the result{jax.tree_util.keystr(path)}")
+    return _ProgramSearch(program, check, scopes, names, result_name, models).run()
 
 
 def search_call(
@@ -56,7 +56,7 @@ def search_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     check: Check,
-    models: Sequence[Any] = (),
+    models: Sequence[Any],
     names: Sequence[str] | None = None,
 ) -> tuple[Any, Fault | None]:
     """The same of one call as it stands, with what its arguments have become looked at, too: nnx modules that it changes."""
@@ -67,10 +67,6 @@ def search_call(
         return fn(*args, **kwargs), changed(before, jax.tree.leaves(opened((args, kwargs))))
 
     return search(call, args, kwargs, check, models, names, functools.partial(became, names))
-
-
-def _result_name(path):
-    return f"the result{jax.tree_util.keystr(path)}"
 
 
 class _ProgramSearch:

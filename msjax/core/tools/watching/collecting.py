@@ -21,7 +21,12 @@ Names = Sequence[tuple[str, str]]
 @functools.cache
 def _program(bins, wanted):
     """One program for all collectors: jax's caches may keep a collector when its model is gone."""
-    return jax.jit(lambda values, before: statistics([_less(*both) for both in zip(values, before)], bins=bins, wanted=wanted))
+
+    @jax.jit
+    def program(values, before):
+        return statistics([v if b is None else v - b for v, b in zip(values, before)], bins=bins, wanted=wanted)
+
+    return program
 
 
 class Collector(Standing):
@@ -85,7 +90,3 @@ class Collector(Standing):
     def _numbered(self, kind: str, name: str) -> tuple[str, str]:
         count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
         return kind, f"{name}#{count}" if count else name
-
-
-def _less(value, before):
-    return value if before is None else value - before

@@ -18,6 +18,7 @@ from msjax.core.base.state import STATE
 from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where, names_of, where_key
+from msjax.core.page.run import KINDS
 from msjax.core.tools.model_tools import tools_of, values_of
 from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import Sink, note_step
@@ -30,7 +31,6 @@ from msjax.core.tools.watching.statistics import rows_of
 
 # The statistics of so many steps, or twice as many, are on the device at most.
 _ON_DEVICE = 64
-KINDS = ("activation", "gradient", "parameter", "update")
 
 
 def watch(

@@ -16,10 +16,10 @@ import numpy as np
 from msjax.core.base.checks import check_path
 from msjax.core.base.errors import check_arity, describe
 from msjax.core.base.optional import tensorboardx
+from msjax.core.page.run import SCALARS
 from msjax.core.tools.watching.behind import Behind, Sink
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."
-SCALARS = ("mean", "std", "norm", "zeros", "min", "max", "nan", "inf")
 STATISTICS = (*SCALARS, "histogram")
 
 
@@ -200,14 +200,12 @@ class _Function(Sink):
         self.fn = fn
 
     def __call__(self, step, rows):
-        tags = [row.tag for row in rows]
-        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in row.computed.items()}
+        data = {f"{row.tag}/{name}": value for row in rows for name, value in row.computed.items()}
         wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
-        for tag, row in zip(tags, rows):
-            if "histogram" not in row.statistics:
-                continue
-            counts, edges = row.histogram
-            data[f"{tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
+        for row in rows:
+            if "histogram" in row.statistics:
+                found = row.histogram if wandb is None else wandb.Histogram(np_histogram=tuple(row.histogram))
+                data[f"{row.tag}/histogram"] = found
         self.fn(data, step=step)
 
 

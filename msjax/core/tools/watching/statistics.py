@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.arrays import on_auto_axes
-from msjax.core.tools.watching.sinks import SCALARS, STATISTICS, Histogram, WatchRow
+from msjax.core.page.run import SCALARS
+from msjax.core.tools.watching.sinks import STATISTICS, Histogram, WatchRow
 
 # Arrays of up to so many values are laid side by side, in rows of so many, and looked at together.
 _SMALL, _ROW = 8192, 256
@@ -49,7 +50,7 @@ def _statistics(values, bins, wanted, rows):
         side_by_side = _side_by_side([_real(values[i]).ravel() for i in small])
         found.append(_wanted(_of_rows(*side_by_side, bins, wanted), wanted, 1))
     if empty:
-        found.append(jnp.zeros((len(empty), _width(wanted, bins)), jnp.float32))
+        found.append(jnp.zeros((len(empty), len(wanted) + (bins - 1 if "histogram" in wanted else 0)), jnp.float32))
     table, order = jnp.concatenate(found), np.argsort([*others, *small, *empty])[rows]
     return table if np.array_equal(order, np.arange(len(table))) else _at(table, order)
 
@@ -57,10 +58,6 @@ def _statistics(values, bins, wanted, rows):
 def _at(values, numbers):
     """Rows of an array by their numbers, which are known while the program is traced."""
     return values.at[numbers].get(mode="promise_in_bounds")
-
-
-def _width(wanted, bins):
-    return len(wanted) + (bins - 1 if "histogram" in wanted else 0)
 
 
 def _wanted(found, wanted, axis):
