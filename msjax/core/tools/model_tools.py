@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -25,60 +25,33 @@ class ModelTools:
     kind = "models"
     values: Values = ARRAYS
 
-    def owns(self, model: Any) -> bool:
-        """Whether a model is of this kind."""
-        raise NotImplementedError
+    # Whether a model is of this kind.
+    owns: Callable[[Any], bool]
+    hooks_of: Callable[[Any], dict[str, list[str]]]
+    # (dotted name, array, whether it is trained) of each weight of a model, for `summary`.
+    weights: Callable[[Any], Iterable[tuple[str, Any, bool]]]
+    # Of a model, its arguments and keywords: {path: for each call of a module, ((shape, dtype), ...) of its outputs}, for `summary`.
+    outputs: Callable[[Any, tuple[Any, ...], dict[str, Any]], dict[str, list[Any]]]
+    # What treescope shows of a model, given its path and the renderer of what is in it.
+    tree_node: Callable[[Any, Any, Any], Any]
+    # Fills a `Record` of a model's run; then come (positional arguments, keywords), `gradients`, `loss` and `mode`.
+    record: Callable[[Any, Any, Any, bool, Any, str | None], None]
+    find_nan: Callable[[Any, tuple[Any, ...], dict[str, Any], Any, bool | None], Any]
+    guard: Callable[..., AbstractContextManager[Any]]
+    watch: Callable[..., Any]
+    # Of a bundle, the step, its arguments and keywords, and the check.
+    replay: Callable[[Any, Any, tuple[Any, ...], dict[str, Any], Any], Any]
+    # A context in which gradients that this kind computes are named, in what jax traces, as the call that they belong to. It is given the names
+    # of the calls under way, outermost first, which change as calls begin and end.
+    scopes: Callable[[Sequence[str]], AbstractContextManager[Any]]
+    # (path, class) of the innermost of some owners of hooks, where a search of this kind names it otherwise than its path; or None.
+    place: Callable[[Sequence[Any]], tuple[str | None, str] | None]
+    # Called with the `Fault` of a condition of the user's, before it is raised.
+    check_failed: Callable[[Any], None]
 
     def holds(self, given: Any) -> bool:
         """Whether there are values of this kind in nested containers."""
         return any(map(self.values.is_value, jax.tree.leaves(given, is_leaf=self.values.is_value)))
-
-    def hooks_of(self, model: Any) -> dict[str, list[str]]:
-        raise NotImplementedError
-
-    def weights(self, model: Any) -> Iterable[tuple[str, Any, bool]]:
-        """(dotted name, array, whether it is trained), for `summary`."""
-        raise NotImplementedError
-
-    def outputs(self, model: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, list[Any]]:
-        """{path: for each call of a module, ((shape, dtype), ...) of its outputs}, for `summary`."""
-        raise NotImplementedError
-
-    def tree_node(self, node: Any, path: Any, subtree_renderer: Any) -> Any:
-        """What treescope shows of a model."""
-        raise NotImplementedError
-
-    def record(self, found: Any, model: Any, call: Any, gradients: bool, loss: Any, mode: str | None) -> None:
-        """Fill a `Record`; `call` are (positional arguments, keywords)."""
-        raise NotImplementedError
-
-    def find_nan(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any, gradients: bool | None) -> Any:
-        raise NotImplementedError
-
-    def guard(self, model: Any, *options: Any) -> AbstractContextManager[Any]:
-        raise NotImplementedError
-
-    def watch(self, model: Any, *options: Any) -> Any:
-        raise NotImplementedError
-
-    def replay(self, bundle: Any, step: Any, args: tuple[Any, ...], kwargs: dict[str, Any], check: Any) -> Any:
-        raise NotImplementedError
-
-    def scopes(self, under_way: Sequence[str]) -> AbstractContextManager[Any]:
-        """A context in which gradients that this kind computes are named, in what jax traces, as the call that they belong to.
-
-        Args:
-            under_way: the names of the calls under way, outermost first; it changes as calls begin and end.
-        """
-        raise NotImplementedError
-
-    def place(self, owners: Sequence[Any]) -> tuple[str | None, str] | None:
-        """(path, class) of the innermost owner of hooks, where a search of this kind names it otherwise than its path; or None."""
-        raise NotImplementedError
-
-    def check_failed(self, fault: Any) -> None:
-        """Called with the `Fault` of a condition of the user's, before it is raised."""
-        raise NotImplementedError
 
 
 _ADDED: list[ModelTools] = []
