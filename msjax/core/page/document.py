@@ -100,20 +100,11 @@ def read(path: str | os.PathLike[str]) -> tuple[str, list[dict[str, Any]]]:
         ValueError: the file is no page.
     """
     with open(path, encoding="utf-8", errors="replace") as file:
-        return parsed(file.read(), f"The file {os.fspath(path)!r}")
-
-
-def parsed(text: str, what: str = "The text") -> tuple[str, list[dict[str, Any]]]:
-    """The title and the views of a document.
-
-    Raises:
-        ValueError: it is no page.
-    """
-    found = _DATA.search(text)
+        found = _DATA.search(file.read())
     try:
         data = json.loads(found.group(1)) if found else {}
     except json.JSONDecodeError:
         data = {}
     if data.get("format") != FORMAT:
-        raise ValueError(f"{what} is no page of msjax, or is cut off.")
+        raise ValueError(f"The file {os.fspath(path)!r} is no page of msjax, or is cut off.")
     return data["title"], decoded(data["views"])
