@@ -128,15 +128,8 @@ set_kernel_launch_capture: Final = _without_effect(
 )
 
 
-class Stream:
-    """A stream of work. XLA orders its work by itself, so that all streams are one.
-
-    Args:
-        priority, stream, stream_id: without effect.
-    """
-
-    def __init__(self, priority: int = 0, *, stream: Stream | None = None, stream_id: int | None = None):
-        self.priority: int = priority
+class _InOrder:
+    """What stands in the one order of XLA's work."""
 
     def synchronize(self) -> None:
         """Wait until all that was computed so far is there."""
@@ -146,6 +139,17 @@ class Stream:
         """Waits, and returns True."""
         synchronize()
         return True
+
+
+class Stream(_InOrder):
+    """A stream of work. XLA orders its work by itself, so that all streams are one.
+
+    Args:
+        priority, stream, stream_id: without effect.
+    """
+
+    def __init__(self, priority: int = 0, *, stream: Stream | None = None, stream_id: int | None = None):
+        self.priority: int = priority
 
     def wait_event(self, event: Event) -> None:
         """Without effect: work runs in the order in which it is needed."""
@@ -160,7 +164,7 @@ class Stream:
         return event
 
 
-class Event:
+class Event(_InOrder):
     """A point in the work of the program.
 
     Args:
@@ -180,15 +184,6 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Without effect: work runs in the order in which it is needed."""
-
-    def synchronize(self) -> None:
-        """Wait until all that was computed so far is there."""
-        synchronize()
-
-    def query(self) -> bool:
-        """Waits, and returns True."""
-        synchronize()
-        return True
 
     def elapsed_time(self, end_event: Event) -> float:
         """The milliseconds from this event to another one.
