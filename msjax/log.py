@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["get_level", "get_log_config"]
@@ -39,29 +40,16 @@ def _logger():
     return _LOGGER
 
 
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message of level 0; `args` are put in by ``%``."""
-    _logger().debug(msg, *args, stacklevel=2, **kwargs)
+def _of_level(name: str, number: int) -> Callable[..., None]:
+    def log(msg: Any, *args: Any, **kwargs: Any) -> None:
+        getattr(_logger(), name)(msg, *args, stacklevel=2, **kwargs)
+
+    log.__name__ = log.__qualname__ = name
+    log.__doc__ = f"Log a message of level {number}; `args` are put in by ``%``."
+    return log
 
 
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message of level 1."""
-    _logger().info(msg, *args, stacklevel=2, **kwargs)
-
-
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message of level 2."""
-    _logger().warning(msg, *args, stacklevel=2, **kwargs)
-
-
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message of level 3."""
-    _logger().error(msg, *args, stacklevel=2, **kwargs)
-
-
-def critical(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log a message of level 4."""
-    _logger().critical(msg, *args, stacklevel=2, **kwargs)
+debug, info, warning, error, critical = map(_of_level, ("debug", "info", "warning", "error", "critical"), range(5))
 
 
 def get_level() -> str:
