@@ -26,23 +26,17 @@ class _PyNativeExecutor:
         """Whether operators are recorded."""
         return STATE.recording
 
+    grad_flag = requires_grad = enable_grad
+
     def set_enable_grad(self, flag: bool) -> None:
         """Set whether operators are recorded, in this thread."""
         set_grad_enabled(flag)
-
-    def grad_flag(self) -> bool:
-        """Whether operators are recorded."""
-        return STATE.recording
 
     def set_grad_flag(self, flag: bool) -> None:
         """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`."""
 
     def set_async_for_graph(self, flag: bool) -> None:
         """Without effect: jax's programs run asynchronously."""
-
-    def requires_grad(self) -> bool:
-        """Whether operators are recorded."""
-        return STATE.recording
 
 
 class _CellGraphExecutor:
