@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
@@ -17,32 +15,28 @@ int_: Type = mstype.int32
 uint: Type = mstype.uint32
 float_: Type = mstype.float32
 pi: float = 3.141592653589793
-inf: float = builtins.float("inf")
-nan: float = builtins.float("nan")
+inf: float = float("inf")
+nan: float = float("nan")
 
 _SHORT = {"b1": "bool", "?": "bool"} | {
     f"{kind}{size}": f"{name}{size * 8}"
     for kind, name, sizes in (("i", "int", (1, 2, 4, 8)), ("u", "uint", (1, 2, 4, 8)), ("f", "float", (2, 4, 8)))
     for size in sizes
 }
+_OF_PYTHON = {bool: mstype.bool_, int: mstype.int32, float: mstype.float32}
 
 
 def dtype_of(value: object) -> Type:
     """The data type of a Tensor, Python number, data type or its name."""
     if isinstance(value, Tensor):
         return value.dtype
-    if isinstance(value, builtins.bool):
-        return mstype.bool_
-    if isinstance(value, builtins.int):
-        return mstype.int32
-    if isinstance(value, builtins.float):
-        return mstype.float32
-    if isinstance(value, builtins.str):
+    for kind, dtype in _OF_PYTHON.items():
+        if isinstance(value, kind) or value is kind:
+            return dtype
+    if isinstance(value, str):
         return mstype.as_dtype(_SHORT.get(value, value))
     if isinstance(value, (list, tuple)):
         return Tensor(value).dtype
-    if value is builtins.int or value is builtins.float:
-        return mstype.int32 if value is builtins.int else mstype.float32
     return mstype.as_dtype(value)
 
 
@@ -79,4 +73,4 @@ def isscalar(element: object) -> bool:
         >>> mnp.isscalar(3.1)
         True
     """
-    return isinstance(element, (builtins.bool, builtins.int, builtins.float, builtins.complex, builtins.str))
+    return isinstance(element, (bool, int, float, complex, str))
