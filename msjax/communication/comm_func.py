@@ -42,25 +42,25 @@ def all_reduce(tensor: Tensor, op: str = "sum", group: str = _WORLD, async_op: b
         >>> print(total)  # one process
         [1. 2.]
     """
-    return collectives.all_reduce(tensor, op, group), _handle(async_op)
+    return collectives.all_reduce(tensor, op, group), handle_if(async_op)
 
 
 def all_gather_into_tensor(tensor: Tensor, group: str = _WORLD, async_op: bool = False) -> tuple[Tensor, CommHandle | None]:
     """The Tensors of all processes, joined along the first axis; with a handle, as `all_reduce`."""
-    return collectives.all_gather(tensor, group), _handle(async_op)
+    return collectives.all_gather(tensor, group), handle_if(async_op)
 
 
 def reduce_scatter_tensor(
     tensor: Tensor, op: str = "sum", group: str = _WORLD, async_op: bool = False
 ) -> tuple[Tensor, CommHandle | None]:
     """The reduction over the processes, of which each gets its part of the first axis; with a handle, as `all_reduce`."""
-    return collectives.reduce_scatter(tensor, op, group), _handle(async_op)
+    return collectives.reduce_scatter(tensor, op, group), handle_if(async_op)
 
 
 def reduce(tensor: Tensor, dst: int, op: str = "sum", group: str = _WORLD) -> Tensor:
     """The reduction over the processes for the process `dst`; the others get their own Tensor."""
-    total = collectives.all_reduce(tensor, op, group)
-    return total if _is_this(dst, group) else tensor
+    total, found = collectives.all_reduce(tensor, op, group), collectives.PROCESSES.group(group)
+    return total if found.rank == found.number_of(dst) else tensor
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: str = _WORLD) -> Tensor:
@@ -104,13 +104,9 @@ def barrier(group: str = _WORLD) -> None:
     collectives.barrier(group)
 
 
-def _handle(wanted: Any) -> CommHandle | None:
+def handle_if(wanted: Any) -> CommHandle | None:
+    """The handle, if one is wanted."""
     return CommHandle() if wanted else None
-
-
-def _is_this(rank, name):
-    group = collectives.PROCESSES.group(name)
-    return group.rank == group.number_of(rank)
 
 
 def _number_in(name, rank):

@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cat(tensors: tuple[Tensor, ...], dim: int = 0) -> Tensor:
+def cat(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 
     Example:
@@ -34,9 +34,7 @@ def cat(tensors: tuple[Tensor, ...], dim: int = 0) -> Tensor:
     return ops.concat(tensors, dim)
 
 
-def concat(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
-    """The same as `cat`."""
-    return ops.concat(tensors, dim)
+concat = cat
 
 
 def stack(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:

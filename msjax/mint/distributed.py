@@ -14,7 +14,7 @@ import numpy as np
 from msjax import communication
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
-from msjax.communication.comm_func import CommHandle
+from msjax.communication.comm_func import CommHandle, handle_if
 from msjax.core.base.checks import check_one_of, check_type, check_value
 from msjax.core.base.lazy import on_first_use
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
@@ -187,7 +187,7 @@ def gather(
     """Put the Tensor of each process into a Tensor of the list of the process `dst`."""
     joined = collectives.all_gather(tensor.expand_dims(0), _name(group))
     if get_global_rank(group, get_rank(group)) != dst:
-        return _handle(async_op)
+        return handle_if(async_op)
     return _put_all(gather_list, list(joined), async_op, "gather")
 
 
@@ -239,7 +239,7 @@ def all_to_all_single(
 def barrier(group: str | None = None, async_op: bool = False, device_ids: Any = None) -> CommHandle | None:
     """Wait until every process of a group has come here."""
     collectives.barrier(_name(group))
-    return _handle(async_op)
+    return handle_if(async_op)
 
 
 def send(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> None:
@@ -308,13 +308,9 @@ def _name(group):
     return PROCESSES.group(group).name
 
 
-def _handle(wanted):
-    return CommHandle() if wanted else None
-
-
 def _put(tensor, value, async_op):
     tensor.copy_(value)
-    return _handle(async_op)
+    return handle_if(async_op)
 
 
 def _put_all(tensors, values, async_op, who):
@@ -322,7 +318,7 @@ def _put_all(tensors, values, async_op, who):
     check_one_of(len(tensors), (len(values),), "the number of results", who)
     for tensor, value in zip(tensors, values):
         tensor.copy_(value)
-    return _handle(async_op)
+    return handle_if(async_op)
 
 
 def _check_length(listed, group, who):
