@@ -187,7 +187,6 @@ def _run_script(options):
     from msjax.alias import install_as_mindspore
     from msjax.engine.settings import context
 
-    script = options.script
     try:
         _join()
     except (ValueError, RuntimeError) as error:
@@ -199,8 +198,9 @@ def _run_script(options):
     if options.mode:
         context.force_mode(_MODES[options.mode])
     _prepare_children(options)
+    run = main_module.run_code if options.code else main_module.run_module if options.module else main_module.run_script
     try:
-        _runner(options)(script, options.args)
+        run(options.script, options.args)
     except main_module.NoProgram as error:
         return _wrong("run", str(error))
     except KeyboardInterrupt as error:
@@ -214,12 +214,6 @@ def _run_script(options):
         sys.excepthook(type(error), error.with_traceback(inner), inner)
         return 1
     return 0
-
-
-def _runner(options):
-    if options.code:
-        return main_module.run_code
-    return main_module.run_module if options.module else main_module.run_script
 
 
 def _prepare_children(options):

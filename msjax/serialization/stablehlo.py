@@ -69,7 +69,8 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
 
     shapes = [jax.ShapeDtypeStruct(value.shape, value._value.dtype) for value in inputs]
     exported = _exported(jax.jit(program), shapes)
-    with whole_file(_with_ending(file_name, _ENDINGS[file_format])) as file:
+    ending = _ENDINGS[file_format]
+    with whole_file(os.fspath(file_name).removesuffix(ending) + ending) as file:
         file.write(exported.serialize())
 
 
@@ -152,8 +153,3 @@ def _check_flatbuffers(who):
             f"For '{who}', jax needs the package flatbuffers to write and read programs: pip install 'msjax[export]'.",
             name="flatbuffers",
         ) from error
-
-
-def _with_ending(name, ending):
-    name = os.fspath(name)
-    return name if name.endswith(ending) else name + ending

@@ -32,14 +32,6 @@ def _type(dtype):
     return mstype.float32 if dtype is None else dtype
 
 
-def _weight(shape, dtype):
-    return Parameter(initializer(HeUniform(math.sqrt(5)), shape, dtype), name="weight")
-
-
-def _bias(shape, fan_in, dtype):
-    return Parameter(initializer(Uniform(1 / math.sqrt(fan_in)), shape, dtype), name="bias")
-
-
 def _scale_and_shift(size, affine, dtype) -> tuple[Parameter | None, Parameter | None]:
     """A norm's weight and bias, or None for each."""
     if not affine:
@@ -83,10 +75,12 @@ class _Conv(Cell):
         self.dilation = _sizes(dilation, n, "dilation", who)
         self.padding_mode: str = padding_mode
         pair = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight: Parameter = _weight((*pair, *self.kernel_size), _type(dtype))
-        self.bias: Parameter | None = (
-            _bias((out_channels,), pair[1] * math.prod(self.kernel_size), _type(dtype)) if bias else None
-        )
+        weight = initializer(HeUniform(math.sqrt(5)), (*pair, *self.kernel_size), _type(dtype))
+        self.weight: Parameter = Parameter(weight, name="weight")
+        self.bias: Parameter | None = None
+        if bias:
+            init = Uniform(1 / math.sqrt(pair[1] * math.prod(self.kernel_size)))
+            self.bias = Parameter(initializer(init, (out_channels,), _type(dtype)), name="bias")
 
     def construct(self, input):
         padding = self.padding
