@@ -18,7 +18,7 @@ class CellHookSet(ModuleHookSet):
 
     def __init__(self):
         super().__init__()
-        self._of_parameter: tuple[Callable[..., Any], tuple[str, ...]] = _as_it_is, ()
+        self._of_parameter: tuple[Callable[..., Any], tuple[str, ...]] = lambda name, gradient: gradient, ()
         self._of_parameters: dict[str, Hook] = {}
         self._put: list[tuple[Any, Hook]] = []
         # The versions (see `msjax.core.base.state.Version`) without and with the hooks.
@@ -61,10 +61,6 @@ class CellHookSet(ModuleHookSet):
             VERSION.changed()
             setattr(self, source, before)
             setattr(self, target, VERSION.n)
-
-
-def _as_it_is(_name, gradient):
-    return gradient
 
 
 def structure_of(model: Any) -> Hashable:

@@ -53,7 +53,8 @@ class CellModels(Framework):
                     handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
                     handles.append(cell.register_forward_hook(after, traced=True))
                 elif why_not_called(module) is None:  # a list of modules is never called
-                    handles.append(register_forward_hook(module, _named_array(name), "", traced=True))
+                    named = lambda module, args, output, name=name: site(name, output)  # noqa: E731
+                    handles.append(register_forward_hook(module, named, "", traced=True))
             try:
                 return model(*args, **kwargs)
             finally:
@@ -121,11 +122,6 @@ def _modules_within(net):
                 start = f"{prefix}.{name}" if prefix else name
                 found |= {f"{start}.{path}" if path else start: inner for path, inner in callable_modules(module).items()}
     return found
-
-
-def _named_array(name):
-    """The forward hook of a module of jax arrays that makes its output a place."""
-    return lambda module, args, output: site(name, output)
 
 
 def _in_and_out(name, scopes):

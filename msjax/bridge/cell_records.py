@@ -31,21 +31,14 @@ def record_cell(
     """Fill the record of one run."""
     if mode == "functional":
         _capture(found, net, as_arrays(call), gradients, loss or sum_of_floats)
-    else:
-        _run(found, net, call, gradients, loss, mode)
-
-
-def _run(found, net, call, gradients, loss, mode):
+        return
     inputs, kwargs = as_values(call, TENSORS)
     before = SETTINGS.mode
     weights, rest = state_of(net)
-
-    def keep(name, cell, output):
-        found.call(name, type(cell).__name__, tensors_in([output]))
-
     with contextlib.ExitStack() as hooks, Held([*weights.values(), *rest.values()]):
         for name, cell in net.cells_and_names():
-            hooks.enter_context(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
+            keep = lambda cell, _, out, name=name: found.call(name, type(cell).__name__, tensors_in([out]))  # noqa: E731
+            hooks.enter_context(cell.register_forward_hook(keep, observe=True))
             if gradients:
                 back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
                 hooks.enter_context(cell.register_backward_pre_hook(back, observe=True))

@@ -25,7 +25,8 @@ def cell_node(node: Cell, path: Any, subtree_renderer: Any) -> Any:
         access = f".{name}" if name.isidentifier() else f"[{name}]"
         shown = subtree_renderer(child, path=None if path is None else f"{path}{access}")
         children.append(parts.siblings_with_annotations(f"{name}=", shown))
-    name, totals, hooks = type(node).__name__, _totals(node), _hooks(node)
+    name, count, words = type(node).__name__, sum(p.size for p in node.get_parameters()), hooks_in_words(node)
+    totals, hooks = f"{count:,} parameters" if count else "", f"hooks: {words}" if words else ""
     if not children:
         line = parts.siblings_with_annotations(f"{name}()", extra_annotations=[_comment(node.extend_repr(), hooks)])
         return parts.build_one_line_tree_node(line, path=path)
@@ -48,16 +49,6 @@ def _tensor(name, tensor, path, subtree_renderer):
         if tensor._hooks is not None and tensor._hooks.hooks:
             notes.append(f"hooks: {len(tensor._hooks.hooks)} of its gradient")
     return parts.siblings_with_annotations(f"{name}={kind}(", shown, ")", extra_annotations=[_comment(*notes)])
-
-
-def _totals(cell):
-    count = sum(p.size for p in cell.get_parameters())
-    return f"{count:,} parameters" if count else ""
-
-
-def _hooks(cell):
-    words = hooks_in_words(cell)
-    return f"hooks: {words}" if words else ""
 
 
 def _comment(*texts):

@@ -300,7 +300,9 @@ def find_in_pynative_mode(
 ) -> Fault | None:
     """The fault of a call, forward or backward; None if nothing is wrong."""
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
-    args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
+    args, kwargs = jax.tree.map(
+        lambda v: v if isinstance(v, Tensor) or not is_array(v) else wrap(jnp.asarray(v)), (args, kwargs), is_leaf=is_leaf
+    )
     model, given = fn if isinstance(fn, Cell) else None, as_arrays((args, kwargs))
     names = dict(zip(map(id, filter(is_array, jax.tree.leaves(given))), argument_names(*given, getattr(fn, "construct", fn))))
     state = [tensor for model in models for part in state_of(model) for tensor in part.values()]
@@ -323,7 +325,3 @@ def find_in_pynative_mode(
     named = [*(names[id(args[i]._value)] for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
     wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
     return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
-
-
-def _is_array(value):
-    return not isinstance(value, Tensor) and hasattr(value, "dtype") and hasattr(value, "shape")
