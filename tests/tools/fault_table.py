@@ -18,7 +18,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import nn
-from msjax.compat.program_check.check import check_program
+from msjax.compat.program_check.check import check_programs
 from msjax.tools import Fault, compare, detect_anomaly, find_nan, guard, record, watch
 from tests.tools.test_faults import FAULTS, IN_STACK, NETS, Planted, Stack, plant
 from tests.tools.test_program_check import EXPECTED, PROGRAM
@@ -196,7 +196,7 @@ def checks():
         file.write(PROGRAM)
         file.flush()
         ms.install_as_mindspore()
-        found = {lack.name: lack.line for lack in sorted(check_program(file.name), reverse=True)}
+        found = {lack.name: lack.line for lack in sorted(check_programs([file.name]).lacks, reverse=True)}
     for line, name in sorted(EXPECTED):
         lines = [n for n, other in EXPECTED if other == name]
         yield (

@@ -66,8 +66,12 @@ class Checked(NamedTuple):
 
 
 def check_programs(paths: Iterable[str]) -> Checked:
-    """The names that msjax lacks in some files. A file in a folder that Python could not run is left out."""
-    trees, unread, named = {}, [], set(paths := list(paths))
+    """The names that msjax lacks in some files, by line. A file in a folder that Python could not run is left out.
+
+    Names that a program imports within ``try`` and an ``except`` for the missing ones, and names in branches, are marked as
+    apart. Names that it only imports and that can be imported are left out.
+    """
+    trees, lacks, unread, named = {}, [], [], set(paths := list(paths))
     for path in _files(paths):
         try:
             trees[path] = _parsed(path)
@@ -75,16 +79,11 @@ def check_programs(paths: Iterable[str]) -> Checked:
             if path in named:
                 raise
             unread.append((path, error))
-    return Checked([lack for path, tree in trees.items() for lack in _check(path, tree)], len(trees), unread)
-
-
-def check_program(path: str) -> list[Lack]:
-    """The names that msjax lacks in one file, by line.
-
-    Names that a program imports within ``try`` and an ``except`` for the missing ones, and names in branches, are marked as
-    apart. Names that it only imports and that can be imported are left out.
-    """
-    return _check(path, _parsed(path))
+    for path, tree in trees.items():
+        reader = _Reader(path)
+        reader.visit(tree)
+        lacks += sorted(set(reader.lacks), key=lambda lack: (lack.apart, lack.line, lack.name))
+    return Checked(lacks, len(trees), unread)
 
 
 def _parsed(path):
@@ -93,12 +92,6 @@ def _parsed(path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in texts, of which Python warns when it compiles them
         return ast.parse(text, path)  # bytes: their encoding is what the file says, as where it runs
-
-
-def _check(path, tree):
-    reader = _Reader(path)
-    reader.visit(tree)
-    return sorted(set(reader.lacks), key=lambda lack: (lack.apart, lack.line, lack.name))
 
 
 def _files(paths) -> Iterator[str]:
