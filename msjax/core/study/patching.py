@@ -308,19 +308,16 @@ def _with_gradients(found):
     return values
 
 
-def _product(gradient, value):
-    return jax.tree.map(lambda g, v: g * v, gradient, value)
-
-
 def _gradient_x_activation(runs, call, corrupt, steps):
     found = runs.gradients(call)
-    return {name: _product(found.gradients[name], value) for name, value in _with_gradients(found.activations).items()}
+    values = _with_gradients(found.activations)
+    return {name: jax.tree.map(jnp.multiply, found.gradients[name], value) for name, value in values.items()}
 
 
 def _attribution_patching(runs, call, corrupt, steps):
     clean, found = runs.values(call), runs.gradients(corrupt)
     change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
-    return {name: _product(found.gradients[name], change[name]) for name in change}
+    return {name: jax.tree.map(jnp.multiply, found.gradients[name], change[name]) for name in change}
 
 
 def _integrated_gradients(runs, call, corrupt, steps):

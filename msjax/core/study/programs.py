@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -118,11 +117,6 @@ def matching(tape: Tape, patterns: Iterable[str], who: str) -> list[str]:
             )
         found += names
     return sorted(dict.fromkeys(found), key=lambda name: tape.places[name].number)
-
-
-def is_block(pattern: str) -> Callable[[str], bool]:
-    """A function of a module's path: whether it is one of the blocks of a pattern, of which "*" doesn't cross dots here."""
-    return lambda path: path.count(".") == pattern.count(".") and fnmatch.fnmatchcase(path, pattern)
 
 
 def first_array(result: Any) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.integral import check_steps
 from msjax.core.study.parts import Carried, Parts, components
-from msjax.core.study.programs import first_array, gradient_of, is_block, matching, on_tape
+from msjax.core.study.programs import first_array, gradient_of, matching, on_tape
 from msjax.core.study.tape import Tape
 
 
@@ -65,7 +66,8 @@ class Stream:
 
     def __init__(self, model: Any, blocks: str, start: str | None):
         self.model, self.blocks, self.start = model, blocks, start
-        self._is_block = is_block(blocks)
+        # "*" doesn't cross dots here.
+        self._is_block = lambda path: path.count(".") == blocks.count(".") and fnmatch.fnmatchcase(path, blocks)
 
     def _kept(self, name, key, work, patterns, call, *given, options=options_of_few_runs):
         """Run ``work(program, *given)`` in a compiled program, which is kept; `options` as for `run_kept`."""
