@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -57,7 +56,8 @@ def kind_of(eqn: Any, kinds: Collection[str]) -> str | None:
         if name in _SCATTERS or name in ("dynamic_slice", "dynamic_update_slice"):
             return "index"
     if "division" in kinds and name_of(eqn) in _DIVISIONS and jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.integer):
-        return "division" if not _is_known(eqn.invars[1]) else None
+        divisor = getattr(eqn.invars[1], "val", 0)  # a number of the program itself is known
+        return "division" if np.any(np.asarray(divisor) == 0) else None
     return "user" if "user" in kinds and eqn.primitive is check_p else None
 
 
@@ -79,11 +79,6 @@ def _own_fill(eqn):
         return True
     limits = jnp.iinfo(dtype)
     return limits.max if jnp.issubdtype(dtype, jnp.unsignedinteger) else limits.min
-
-
-def _is_known(var):
-    """Whether a divisor is a number other than 0 of the program itself."""
-    return hasattr(var, "val") and bool(np.all(np.asarray(var.val) != 0))
 
 
 def wrong(source: CheckedOperation, ins: Sequence[Any]) -> Wrong:
@@ -130,12 +125,8 @@ def _dynamic_update_slice(eqn, ins):
 
 def _starts(operand, part, starts):
     """(which of the numbers at which a part begins are wrong, these numbers)."""
-    numbers = jnp.stack([_int(s) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
+    numbers = jnp.stack([jnp.asarray(s).astype(int) for s in starts]) if starts else jnp.zeros(0, jnp.int32)
     return _outside(numbers, [n - m for n, m in zip(operand.shape, part)]), numbers
-
-
-def _int(value):
-    return jnp.asarray(value).astype(jnp.int64 if jax.config.read("jax_enable_x64") else jnp.int32)
 
 
 def _division(eqn, ins):

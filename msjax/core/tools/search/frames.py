@@ -318,17 +318,11 @@ class Mapped:
         def local(*values):
             return [v[None] for v in fn(*[v[0] for v in values])]
 
-        found = self._map(local, tuple(map(_in_front, ins)), list(map(_in_front, outs)))(
-            *[v[np.array(self._one_for_each(axes))] for v, axes in zip(values, ins)]
-        )
+        specs = {"in_specs": tuple(map(_in_front, ins)), "out_specs": list(map(_in_front, outs))}
+        program = jax.jit(jax.shard_map(local, mesh=self.mesh, axis_names=set(self.axes), check_vma=self._checks, **specs))
+        # Of the devices with the same values, the first.
+        found = program(*[v[np.unique(self._of_all(axes), return_index=True)[1]] for v, axes in zip(values, ins)])
         return [v[np.array(self._of_all(axes))] for v, axes in zip(found, outs)]
-
-    def _map(self, local, in_specs, out_specs):
-        return jax.jit(
-            jax.shard_map(
-                local, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, axis_names=set(self.axes), check_vma=self._checks
-            )
-        )
 
     def _varying(self, aval):
         """The axes of the mesh over which a value varies, as far as jax knows."""
@@ -343,11 +337,6 @@ class Mapped:
         for axis in axes:
             number = number * self.mesh.shape[axis] + int(self._places[device].get(axis, 0))
         return number
-
-    def _one_for_each(self, axes):
-        """The first device of each of those numbers."""
-        numbers = self._of_all(axes)
-        return [numbers.index(n) for n in range(max(numbers) + 1)]
 
     def first(self, spec: PartitionSpec, shape: Sequence[int], device: int) -> Index:
         """The index in an array at which the part of a device begins."""
@@ -408,10 +397,7 @@ def _level(frame, plan, values):
 
 
 def _item(frame, value, t):
+    dtype = getattr(value, "dtype", np.dtype(bool))
     # By numpy: jax would compile a program for each number.
-    array = np.asarray(value) if getattr(value, "dtype", np.dtype(bool)).kind != "O" and not _is_key(value) else value
+    array = value if dtype.kind == "O" or jnp.issubdtype(dtype, jax.dtypes.extended) else np.asarray(value)
     return array[t] if frame.mapped is None else array[:, t]
-
-
-def _is_key(value):
-    return jnp.issubdtype(value.dtype, jax.dtypes.extended)
