@@ -211,7 +211,7 @@ class Fault(Viewed, FloatingPointError):
         return str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_attributes, (dict(vars(self)),)
+        return Fault, (self.what, self.phase, self.path), dict(vars(self))
 
     def __rich__(self) -> Any:
         from rich.panel import Panel
@@ -240,12 +240,6 @@ def _folded(name, text):
     """A line of a report, folded at 80 columns."""
     lines = textwrap.wrap(text, 80 - len(name), break_on_hyphens=False) or [""]
     return "\n".join([name + lines[0], *(" " * len(name) + line for line in lines[1:])])
-
-
-def _from_attributes(attributes):
-    fault = Fault(attributes["what"], attributes["phase"], attributes["path"])
-    vars(fault).update(attributes)
-    return fault
 
 
 def not_hooked(model: object, who: str) -> TypeError:
