@@ -28,7 +28,6 @@ class Group:
     Attributes:
         rank: the number of this process in the group; None if it is not in it.
         size: how many processes there are.
-        axis: the name of the mesh axis over which jax's collectives of the group run: that of the group.
         operators: what `msjax.ops.function.collectives` has made for this group.
     """
 
@@ -36,7 +35,6 @@ class Group:
         self.name: str = name
         self.ranks: tuple[int, ...] = ranks
         self.size: int = len(ranks)
-        self.axis: str = name
         self.operators: dict[Any, Any] = {}
         own = PROCESSES.place.rank
         self.rank: int | None = ranks.index(own) if own in ranks else None
@@ -61,7 +59,7 @@ class Group:
         first = {}
         for device in jax.devices():
             first.setdefault(device.process_index, device)
-        return jax.sharding.Mesh(np.array([first[rank] for rank in self.ranks]), (self.axis,))
+        return jax.sharding.Mesh(np.array([first[rank] for rank in self.ranks]), (self.name,))
 
     @cached_property
     def _everywhere(self):
@@ -121,9 +119,9 @@ class Group:
         return jax.make_array_from_single_device_arrays(value.shape, self._everywhere, [value])
 
     def axis_in_trace(self) -> str:
-        """The name of the axis for jax's collectives, in a kernel that is being traced; notes that the program has them."""
+        """The name of the mesh axis for jax's collectives, that of the group, in a kernel that is being traced; notes that the program has them."""
         STATE.communicates_in(self)
-        return self.axis
+        return self.name
 
 
 class _Processes:
@@ -233,7 +231,7 @@ class _Processes:
     def axes(self) -> list[tuple[str, int]]:
         """(name, size) of the axes of the groups that this process is in, for tracing a program that may use any of them."""
         groups = set(self.groups.values()) | ({self.group()} if self.place.size > 1 else set())
-        return [(group.axis, group.size) for group in groups if group.size > 1 and group.rank is not None]
+        return [(group.name, group.size) for group in groups if group.size > 1 and group.rank is not None]
 
 
 PROCESSES = _Processes()

@@ -43,7 +43,7 @@ def _over(group, collective, *args, **options):
     except NameError:
         raise NotImplementedError(
             f"{collective.__name__} of group {group.name!r}{where()} is compiled for one process only. Compile the function by msjax (ms.jit, "
-            f"graph mode), or map it with jax.shard_map over a mesh with the axis {group.axis!r}."
+            f"graph mode), or map it with jax.shard_map over a mesh with the axis {group.name!r}."
         ) from None
 
 
