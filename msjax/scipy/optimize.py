@@ -79,13 +79,7 @@ def minimize(
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to mindspore.scipy.optimize.minimize must be a tuple, got {args}")
     check_type(x0, Tensor, "x0", "minimize")
-    for name, value in (
-        ("hess", hess),
-        ("hessp", hessp),
-        ("bounds", bounds),
-        ("constraints", constraints),
-        ("callback", callback),
-    ):
+    for name, value in dict(hess=hess, hessp=hessp, bounds=bounds, constraints=constraints, callback=callback).items():
         if value not in (None, ()):
             raise ValueError(f"For 'minimize', '{name}' is not offered, but got {describe(value)}.")
     settings = {name: value for name, value in (options or {}).items() if value is not None}
@@ -179,16 +173,11 @@ def linear_sum_assignment(cost_matrix: Tensor, maximize: bool, dimension_limit: 
         >>> print(linear_sum_assignment(ms.Tensor([[4.0, 1.0], [2.0, 8.0]]), False)[1])
         [1 0]
     """
-    check_type(cost_matrix, Tensor, "cost_matrix", "linear_sum_assignment")
-    check_rank(cost_matrix, 2, "cost_matrix", "linear_sum_assignment")
-    check_kind(
-        cost_matrix.dtype,
-        not cost_matrix.is_complex(),
-        "be of real numbers",
-        "the dtype of 'cost_matrix'",
-        "linear_sum_assignment",
-    )
-    check_kind(maximize, isinstance(maximize, (bool, np.bool_)), "be a bool", "maximize", "linear_sum_assignment")
+    who = "linear_sum_assignment"
+    check_type(cost_matrix, Tensor, "cost_matrix", who)
+    check_rank(cost_matrix, 2, "cost_matrix", who)
+    check_kind(cost_matrix.dtype, not cost_matrix.is_complex(), "be of real numbers", "the dtype of 'cost_matrix'", who)
+    check_kind(maximize, isinstance(maximize, (bool, np.bool_)), "be a bool", "maximize", who)
     costs = cost_matrix.asnumpy()
     rows, columns = optimize.linear_sum_assignment(costs[:, : min(int(dimension_limit), costs.shape[1])], bool(maximize))
     missing = min(costs.shape) - len(rows)
