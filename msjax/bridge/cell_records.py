@@ -43,7 +43,7 @@ def record_cell(
                 back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
                 hooks.enter_context(cell.register_backward_pre_hook(back, observe=True))
         try:
-            SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode, before)
+            SETTINGS.mode = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}.get(mode or "", before)
             if gradients:
                 floats = tuple(i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_floating_point())
                 if not (floats or weights):

@@ -35,7 +35,7 @@ class Recorder:
         self._calls: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
 
-    def call(self, path: str, cls: str, outputs: list[np.ndarray]) -> str:
+    def call(self, path: str, cls: str, outputs: list[Any]) -> str:
         """Keep the outputs of a call of a module; returns the call's name."""
         count = self._calls[path] = self._calls.get(path, -1) + 1
         name = f"{path}#{count}" if count else path
