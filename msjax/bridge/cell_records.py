@@ -35,10 +35,13 @@ def record_cell(
     inputs, kwargs = as_values(call, TENSORS)
     before = SETTINGS.mode
     weights, rest = state_of(net)
+
+    def keep(name, cell, output):
+        found.call(name, type(cell).__name__, tensors_in([output]))
+
     with contextlib.ExitStack() as hooks, Held([*weights.values(), *rest.values()]):
         for name, cell in net.cells_and_names():
-            keep = lambda cell, _, out, name=name: found.call(name, type(cell).__name__, tensors_in([out]))  # noqa: E731
-            hooks.enter_context(cell.register_forward_hook(keep, observe=True))
+            hooks.enter_context(cell.register_forward_hook(lambda cell, _, out, name=name: keep(name, cell, out), observe=True))
             if gradients:
                 back = lambda _, grads, name=name: found.gradients(name, list(grads))  # noqa: E731
                 hooks.enter_context(cell.register_backward_pre_hook(back, observe=True))
