@@ -9,7 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.typing import Axes, Number
 from msjax.mint.nn import functional as F
 from msjax.nn import function_layer
-from msjax.nn.cell.base import Cell
+from msjax.nn.layer import basic
 from msjax.ops.function.nn_func.pads import pad
 from msjax.ops.primitive import REQUIRED
 
@@ -109,24 +109,18 @@ class Threshold(Layer, of=F.threshold):
     inplace: bool = False
 
 
-class Dropout(Layer):
-    """In training, elements set to zero."""
-
+class _Dropout(Layer):
     p: float = 0.5
     inplace: bool = False
 
     def construct(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.p, self.training, self.inplace)
+        return self._function(x, self.p, self.training, self.inplace)
 
 
-class Dropout2d(Layer):
-    """In training, channels set to zero."""
-
-    p: float = 0.5
-    inplace: bool = False
-
-    def construct(self, x: Tensor) -> Tensor:
-        return F.dropout2d(x, self.p, self.training, self.inplace)
+# fmt: off
+class Dropout(_Dropout, of=F.dropout): """In training, elements set to zero."""
+class Dropout2d(_Dropout, of=F.dropout2d): """In training, channels set to zero."""
+# fmt: on
 
 
 class Flatten(Layer, of=F.flatten):
@@ -136,14 +130,8 @@ class Flatten(Layer, of=F.flatten):
     end_dim: int = -1
 
 
-class Identity(Cell):
+class Identity(basic.Identity):
     """Returns its input; takes any arguments."""
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__()
-
-    def construct(self, input: Tensor | tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
-        return input
 
 
 class PixelShuffle(Layer, of=F.pixel_shuffle):
@@ -232,24 +220,19 @@ class AdaptiveMaxPool2d(Layer, of=F.adaptive_max_pool2d):
     return_indices: bool = False
 
 
-class UpsamplingNearest2d(Layer):
-    """Images in another size, each pixel the nearest one."""
-
+class _Upsampling(OfX):
     size: Axes | None = None
     scale_factor: float | Sequence[float] | None = None
 
-    def construct(self, x: Tensor) -> Tensor:
-        return F.interpolate(x, self.size, self.scale_factor, "nearest")
+
+def _interpolating(*how):
+    return lambda x, size, scale_factor: F.interpolate(x, size, scale_factor, *how)
 
 
-class UpsamplingBilinear2d(Layer):
-    """Images in another size, by straight lines between pixels."""
-
-    size: Axes | None = None
-    scale_factor: float | Sequence[float] | None = None
-
-    def construct(self, x: Tensor) -> Tensor:
-        return F.interpolate(x, self.size, self.scale_factor, "bilinear", True)
+# fmt: off
+class UpsamplingNearest2d(_Upsampling, of=_interpolating("nearest")): """Images in another size, each pixel the nearest one."""
+class UpsamplingBilinear2d(_Upsampling, of=_interpolating("bilinear", True)): """Images in another size, by straight lines between pixels."""
+# fmt: on
 
 
 class MaxPool2d(OfX, of=F.max_pool2d):
