@@ -155,6 +155,11 @@ def check_path(value: Any, name: str, who: str | None = None) -> Any:
     return check_value(value, os.fspath(value), "be a path", name, who)
 
 
+def check_pair(value: Any, of: str, name: str, who: str | None = None) -> Any:
+    """The value, if it is a tuple or list of two, which messages call `of`, such as "(encode, decode)"."""
+    return check_kind(value, isinstance(value, (tuple, list)) and len(value) == 2, f"be a pair {of}", name, who)
+
+
 def check_callable(value: Any, name: str, who: str | None = None) -> Callable[..., Any]:
     """The value, if it can be called."""
     return check_kind(value, callable(value), "be a function", name, who)

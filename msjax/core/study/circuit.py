@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
-from msjax.core.base.checks import check_bool, check_int, check_kind, check_path, check_value
+from msjax.core.base.checks import check_bool, check_int, check_kind, check_pair, check_path, check_value
 from msjax.core.base.errors import called, check_function, near, on_behalf_of
 from msjax.core.base.whole_files import whole_file
 from msjax.core.models.where import names_of
@@ -55,9 +55,7 @@ class Circuit:
         several = isinstance(edges, Iterable) and not isinstance(edges, (str, dict))
         pairs = list(check_kind(edges, several, "be pairs (sender, reader)", "edges", "Circuit"))
         for pair in pairs:
-            check_kind(
-                pair, isinstance(pair, (tuple, list)) and len(pair) == 2, "be a pair (sender, reader)", "an edge", "Circuit"
-            )
+            check_pair(pair, "(sender, reader)", "an edge", "Circuit")
         self.edges = frozenset((str(a), str(b)) for a, b in pairs)
         senders = tuple(senders) if isinstance(senders, dict) else senders  # what each adds, as `Stream.mean` returns it
         self.senders, self.readers = names_of(senders, "senders", "Circuit"), names_of(readers, "readers", "Circuit")
@@ -149,13 +147,8 @@ class Circuit:
     def load(cls, path: str | Path) -> Circuit:
         """Read what `save` has written; TypeError if it is something else."""
         data = json.loads(Path(check_path(path, "path", "Circuit.load")).read_text())
-        check_kind(
-            data,
-            isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data},
-            f"be that of a Circuit, in {path}",
-            "the content",
-            "load",
-        )
+        fits = isinstance(data, dict) and {"senders", "readers", "heads", "edges"} <= {*data}
+        check_kind(data, fits, f"be that of a Circuit, in {path}", "the content", "load")
         return cls([(a, b) for a, b in data["edges"]], data["senders"], data["readers"], heads=data["heads"])
 
 

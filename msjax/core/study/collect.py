@@ -252,13 +252,8 @@ class Shards:
     def __getitem__(self, number: Any) -> dict[str, np.ndarray]:
         """{place: a row}, or for a slice, list or array of numbers rows."""
         numbers = np.arange(len(self))[number] if isinstance(number, slice) else np.asarray(number)
-        check_kind(
-            number,
-            not numbers.size or numbers.dtype.kind in "iu",
-            "be an int, a slice or several ints",
-            "a row's number",
-            "Shards",
-        )
+        fits = not numbers.size or numbers.dtype.kind in "iu"
+        check_kind(number, fits, "be an int, a slice or several ints", "a row's number", "Shards")
         numbers = numbers.astype(int)
         if numbers.size and not (-len(self) <= numbers.min() and numbers.max() < len(self)):
             raise IndexError(f"There are {len(self)} rows, but asked for is {number}.")

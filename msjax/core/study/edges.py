@@ -226,9 +226,8 @@ def kept_only(
         for name, part in found.items():
             shape = jnp.shape(reference[name])
             fits = len(shape) == part.ndim and all(one in (1, size) for one, size in zip(shape, part.shape))
-            check_value(
-                reference[name], fits, f"be of shape {part.shape}, or 1 along an axis", f"reference[{name!r}]", called("circuit")
-            )
+            should = f"be of shape {part.shape}, or 1 along an axis"
+            check_value(reference[name], fits, should, f"reference[{name!r}]", called("circuit"))
             value = value + jnp.where(column[senders.index(name)], 0, reference[name] - part).astype(value.dtype)
         return value
 

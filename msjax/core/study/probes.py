@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_positive_int, check_value
+from msjax.core.base.checks import check_kind, check_number, check_optimizer, check_pair, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.core.models.inputs import batches_of
 
@@ -34,9 +34,8 @@ class Probe(NamedTuple):
     def accuracy(self, x: Any, labels: Any) -> jax.Array:
         """The share of rows, (rows, features), whose label, (rows,), has the highest score."""
         rows = np.shape(x)[:-1]
-        check_value(
-            labels, rows == np.shape(labels) and 0 not in rows, f"be one for each of the rows, {rows}", "labels", "accuracy"
-        )
+        fits = rows == np.shape(labels) and 0 not in rows
+        check_value(labels, fits, f"be one for each of the rows, {rows}", "labels", "accuracy")
         return _accuracy(self, x, labels)
 
 
@@ -85,14 +84,8 @@ def linear_probe(
         return jax.tree.map(jnp.add, probe, updates), state
 
     for batch in batches_of(batches, "linear_probe"):
-        check_kind(
-            batch,
-            isinstance(batch, (tuple, list)) and len(batch) == 2,
-            "be a pair (activations, targets)",
-            "a batch",
-            "linear_probe",
-        )
-        x, y = (array if hasattr(array, "shape") else np.asarray(array) for array in batch)
+        pair = check_pair(batch, "(activations, targets)", "a batch", "linear_probe")
+        x, y = (array if hasattr(array, "shape") else np.asarray(array) for array in pair)
         for array, what in ((x, "the activations"), (y, "the targets")):
             check_kind(array, jnp.issubdtype(array.dtype, jnp.number), "be an array of numbers", what, "linear_probe")
         x, y = jnp.asarray(x, float), jnp.asarray(y)

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.core.base.checks import check_bool, check_kind
-from msjax.core.base.errors import called, check_function, describe, noting
+from msjax.core.base.checks import check_bool, check_kind, check_pair
+from msjax.core.base.errors import called, check_function, noting
 from msjax.core.hooks.place_names import matches_place, split_steps, with_steps
 from msjax.core.models.inputs import inputs_of
 from msjax.core.models.kept_programs import derived
@@ -59,8 +59,7 @@ def splice(
     edit = dict(edit or {})
     check_kind(coders, isinstance(coders, dict) and coders, "be a dict of at least one place", "coders", "splice")
     for key, coder in coders.items():
-        if not isinstance(coder, (tuple, list)) or len(coder) != 2:
-            raise TypeError(f"For 'splice', the coder of {key!r} should be a pair (encode, decode), but got {describe(coder)}.")
+        check_pair(coder, "(encode, decode)", f"the coder of {key!r}", "splice")
     pairs = {key: key if isinstance(key, tuple) else (key, key) for key in coders}
     for key in edit:
         if key not in pairs:
@@ -171,14 +170,8 @@ def transplant(
         >>> print(ms.hooks.transplant(model, jnp.ones((2, 1)), {"b": "a"}, positions=(0, 1))(jnp.zeros((2, 1))).ravel())
         [2. 1.]
     """
-
-    check_kind(
-        places,
-        isinstance(places, dict) and places and all(isinstance(v, str) for v in places.values()),
-        "be a dict of at least one place, to names of places",
-        "places",
-        "transplant",
-    )
+    fits = isinstance(places, dict) and places and all(isinstance(v, str) for v in places.values())
+    check_kind(places, fits, "be a dict of at least one place, to names of places", "places", "transplant")
     fits = positions is None or (isinstance(positions, (tuple, list)) and len(positions) == 2)
     check_kind(positions, fits, "be a pair (where it is replaced, where it is read)", "positions", "transplant")
     check_axis(axis, positions, "axis", "positions=...", "transplant")

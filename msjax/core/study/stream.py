@@ -144,9 +144,8 @@ class Stream:
         split = {at: how if isinstance(how, tuple) else (how,) for at, how in (split or {}).items()}
         for place, (axis, *count) in split.items():
             check_axis_number(axis, f"split[{place!r}]", "decompose")
-            check_value(
-                split[place], len(count) < 2, "be an axis, or an axis and a number of heads", f"split[{place!r}]", "decompose"
-            )
+            should = "be an axis, or an axis and a number of heads"
+            check_value(split[place], len(count) < 2, should, f"split[{place!r}]", "decompose")
             for number in count:
                 check_positive_int(number, f"split[{place!r}][1]", "decompose")
 

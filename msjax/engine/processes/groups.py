@@ -194,9 +194,8 @@ class _Processes:
             ValueError: the name is empty or that of the whole world, ranks repeat or don't exist, or the group exists with others.
         """
         check_str(name, "group", "create_group")
-        check_kind(
-            ranks, isinstance(ranks, (list, tuple)) and all(map(is_int, ranks)), "be a list of int", "rank_ids", "create_group"
-        )
+        fits = isinstance(ranks, (list, tuple)) and all(map(is_int, ranks))
+        check_kind(ranks, fits, "be a list of int", "rank_ids", "create_group")
         check_value(name, name and name not in WORLD_NAMES, "be a new name", "group", "create_group")
         fits = ranks and len(set(ranks)) == len(ranks) and all(0 <= rank < self.place.size for rank in ranks)
         check_value(ranks, fits, f"be different numbers from 0 to {self.place.size - 1}", "rank_ids", "create_group")

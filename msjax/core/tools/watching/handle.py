@@ -122,9 +122,8 @@ class Watch(WatchReport):
         self.what: tuple[str, ...] = KINDS if what is None else names_of(what, "what", "watch")
         check_value(what, self.what and set(self.what) <= set(KINDS), f"be some of {', '.join(KINDS)}", "what", "watch")
         wanted = STATISTICS if statistics is None else names_of(statistics, "statistics", "watch")
-        check_kind(
-            rules, isinstance(rules, Iterable) and not isinstance(rules, (str, dict)), "be a list of rules", "rules", "watch"
-        )
+        fits = isinstance(rules, Iterable) and not isinstance(rules, (str, dict))
+        check_kind(rules, fits, "be a list of rules", "rules", "watch")
         fits = wanted and set(wanted) <= set(STATISTICS)
         check_value(statistics, fits, f"be some of {', '.join(STATISTICS)}", "statistics", "watch")
         # A histogram lies between the smallest and the largest value.
