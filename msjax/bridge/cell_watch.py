@@ -14,7 +14,7 @@ from msjax.bridge.cell_hooks import CellHookSet, structure_of
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.models.where import Where
-from msjax.core.tools.watching.collecting import Collector, Names
+from msjax.core.tools.watching.collecting import Collector, Names, numbered
 from msjax.core.tools.watching.handle import Watch
 from msjax.core.tools.watching.places import ModulePlaces, Take
 from msjax.engine.compile.trace import program_here, program_under_way
@@ -105,19 +105,16 @@ class CellCollector(Collector):
     def _known(self, names):
         """The names as they are in a step of one run of the program, in which a place may come several times."""
         counts: dict[tuple[str, str], int] = {}
-        for name in names:
-            counts[name] = counts.get(name, -1) + 1
-        numbers = iter([names[:i].count(name) for i, name in enumerate(names)])
-        return [(kind, f"{name}#{n}" if (n := next(numbers)) else name) for kind, name in names], counts
+        return [numbered(counts, *name) for name in names], counts
 
     def _arrived_from_program(self, names, known, table):
         if self._calls or self.user is None:
             self._arrived(names, table)
         else:
             # The first run of the step.
-            numbered, counts = known
+            own, counts = known
             self._calls = dict(counts)
-            self._tables.append((numbered, table))
+            self._tables.append((own, table))
 
     def _ran(self, trains):
         if self.user is not None:

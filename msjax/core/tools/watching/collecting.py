@@ -67,7 +67,7 @@ class Collector(Standing):
         for i, value in enumerate(values):
             names = [(kind, f"{name}[{i}]" if len(values) > 1 else name)]
             if not is_tracer(value):
-                self._values.append((self._numbered(*names[0]), value))
+                self._values.append((numbered(self._calls, *names[0]), value))
             else:
                 self.take_traced(names, value)
 
@@ -85,8 +85,10 @@ class Collector(Standing):
 
     def _arrived(self, names: Names, table: jax.Array) -> None:
         if self.user is not None:  # not after the end of the block
-            self._tables.append(([self._numbered(*name) for name in names], table))
+            self._tables.append(([numbered(self._calls, *name) for name in names], table))
 
-    def _numbered(self, kind: str, name: str) -> tuple[str, str]:
-        count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
-        return kind, f"{name}#{count}" if count else name
+
+def numbered(calls: dict[tuple[str, str], int], kind: str, name: str) -> tuple[str, str]:
+    """The name of a place in its next call; `calls` counts them."""
+    count = calls[kind, name] = calls.get((kind, name), -1) + 1
+    return kind, f"{name}#{count}" if count else name
