@@ -123,11 +123,8 @@ def _have_nan(gradients):
 
 
 class TapeScopes(Monitor):
-    """A context that names the backward of each node of the tape as the call in which the node was made: jax knows nothing of that.
-
-    Args:
-        under_way: the names of the calls under way, outermost first.
-    """
+    """A context that names the backward of each node of the tape as the call in which the node was made, the last of the names of those under way:
+    jax knows nothing of that."""
 
     eager = False
 

@@ -38,11 +38,7 @@ from msjax.ops.function.control.gradient import HookBackward
 
 
 class CellGuard(ModuleGuard):
-    """The guard of a Cell.
-
-    Attributes:
-        skipped (int): how many wrong steps were left out.
-    """
+    """The guard of a Cell; `skipped` is how many wrong steps were left out."""
 
     def __init__(
         self,
@@ -96,11 +92,7 @@ class CellGuard(ModuleGuard):
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")
 
     def passed(self, rejected: RunRejected, finish: Callable[[], Any]) -> Any:
-        """The result of a wrong step that is left out.
-
-        Raises:
-            RunRejected: the step isn't left out.
-        """
+        """The result of a wrong step that is left out; the error of one that isn't."""
         if self.policy != "skip":
             raise rejected
         self.skipped += 1
@@ -111,11 +103,7 @@ class CellGuard(ModuleGuard):
             self.passing = False
 
     def explain(self, find: Callable[[Callable[[], Any]], Fault], rejected: RunRejected, run: Callable[[], Any]) -> None:
-        """Raise the fault of a rejected run.
-
-        Args:
-            find: from `run`, which runs the step in PyNative mode, to the fault.
-        """
+        """Raise the fault of a rejected run, which `find` finds when it is given `run`, which runs the step in PyNative mode."""
         path, self.bundle = self.bundle, None
         bundle = None if path is None or rejected.call is None else self._bundle_of(*rejected.call)
         try:
@@ -145,8 +133,7 @@ class CellGuard(ModuleGuard):
 class _CellLooks(Looks):
     """Looks at the cells of a network: by flags of the programs that msjax compiles, where those are; at the values, elsewhere.
 
-    Attributes:
-        search: sees the operators of PyNative mode; None between blocks.
+    `search` sees the operators of PyNative mode; it is None between blocks.
     """
 
     kind = TENSORS

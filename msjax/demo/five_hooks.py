@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """One value that a hook got.
-
-    Attributes:
-        hook: the method or operator that registered the hook.
-        place: what the hook is registered on.
-        argument: the name of the hook's argument.
-        value: the argument's value as a numpy array.
-    """
+    """One value that a hook got: the method or operator that registered the hook, where, the name of the argument, and its value."""
 
     hook: str
     place: str

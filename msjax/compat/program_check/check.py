@@ -34,9 +34,7 @@ class Lack(NamedTuple):
     """A name that msjax lacks.
 
     Attributes:
-        path: the file.
-        line: the line in it.
-        name: the name, such as "mindspore.rewrite.SymbolTree".
+        name: such as "mindspore.rewrite.SymbolTree".
         advice: what to do.
         apart: True where a plain run need not come by: in a branch, in an import that the program can do without.
     """
@@ -52,13 +50,7 @@ class Lack(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was found in files.
-
-    Attributes:
-        lacks: the names that msjax lacks.
-        files: how many files were read.
-        unread: the files in folders that are no Python, each with its error.
-    """
+    """The names that msjax lacks, how many files were read, and the files in folders that are no Python, each with its error."""
 
     lacks: list[Lack]
     files: int

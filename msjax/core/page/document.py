@@ -84,21 +84,13 @@ def _bytes_of(value):
 
 
 def write(path: str | os.PathLike[str], text: str, complete: bool = True) -> None:
-    """Write a document aside, and let it take the place of the file at `path`.
-
-    Args:
-        complete (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
-    """
+    """Write a document aside, and let it take the place of the file at `path`; with `complete`, it outlives a crash of the machine."""
     with whole_file(path, complete) as file:
         file.write(text.encode())
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, list[dict[str, Any]]]:
-    """The title and the views of a document in a file.
-
-    Raises:
-        ValueError: the file is no page.
-    """
+    """The title and the views of a document in a file; ValueError if it is no page."""
     with open(path, encoding="utf-8", errors="replace") as file:
         found = _DATA.search(file.read())
     try:

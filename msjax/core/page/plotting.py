@@ -11,11 +11,7 @@ _NAMED = 40  # rows whose names can be read beside a panel
 
 
 def plotted(views: Sequence[Mapping[str, Any]]) -> Any:
-    """A Figure with the heat maps of some views.
-
-    Raises:
-        ValueError: there is none: a fault has no numbers over two axes.
-    """
+    """A Figure with the heat maps of some views; ValueError if there is none: a fault has no numbers over two axes."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 

@@ -144,11 +144,7 @@ class _CsvRow:
 
 
 def read_csv(path: str, name: str) -> Run:
-    """The run whose statistics `watch` has written to a CSV file.
-
-    Raises:
-        ValueError: the file is another one.
-    """
+    """The run whose statistics `watch` has written to a CSV file; ValueError if the file is another one."""
     run, rows, step = Run(name), [], None
     with open(path, newline="", encoding="utf-8") as file:
         lines = csv.reader(file)

@@ -47,11 +47,7 @@ def _map(name, value, axes, labels):
 
 
 def graph_view(activations: Mapping[str, Any], gradients: Mapping[str, Any], edited: Iterable[str]) -> dict[str, Any]:
-    """The view of a captured step: its places in program order, with norms forward and backward.
-
-    Raises:
-        ValueError: `edited` names a place that isn't there.
-    """
+    """The view of a captured step: its places in program order, with norms forward and backward. ValueError if `edited` names none."""
     marks, nodes = list(edited), []
     for name, value in activations.items():
         leaves = [v for v in jax.tree.leaves(value) if hasattr(v, "shape")]

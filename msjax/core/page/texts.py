@@ -7,11 +7,7 @@ from typing import Any
 
 
 class Printed:
-    """Something that rich can print, as text and in a notebook.
-
-    Attributes:
-        width: of a line of text, in characters.
-    """
+    """Something that rich can print, as text with lines of `width` characters and in a notebook."""
 
     width = 120
 

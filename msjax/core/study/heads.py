@@ -140,11 +140,7 @@ def is_head(name: str) -> bool:
 
 
 def split_parts(name: str, node: Node, how: tuple[int, ...]) -> Parts:
-    """The Parts of a value along an axis.
-
-    Args:
-        how: (axis,), or (axis, number of equal pieces).
-    """
+    """The Parts of a value along an axis: `how` is (axis,), or (axis, number of equal pieces)."""
     value = node.value
     axis, count = (*how, None)[:2]
     if not -value.ndim <= axis < value.ndim or (count is not None and value.shape[axis] % count):

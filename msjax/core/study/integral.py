@@ -18,12 +18,8 @@ def check_steps(steps: Any, who: str) -> None:
 
 
 def integral(fn: Callable[[jax.Array], Any], steps: int) -> Any:
-    """The integral over [0, 1] of a function to a pytree, by Gauss-Legendre's rule, as accurate as one of so many points can be.
-
-    Args:
-        fn: from a number, of jax's default dtype, to a pytree of arrays.
-        steps: how many points.
-    """
+    """The integral over [0, 1] of a function of a number of jax's default dtype, to a pytree of arrays, by Gauss-Legendre's rule, as accurate as one
+    of so many points can be."""
     points, weights = np.polynomial.legendre.leggauss(steps)
     rule = jnp.asarray((points + 1) / 2, float), jnp.asarray(weights / 2, float)
     each = jax.lax.map(lambda at: jax.tree.map(lambda v: (v * at[1]).astype(v.dtype), fn(at[0])), rule)

@@ -14,8 +14,7 @@ from msjax.core.hooks.place_names import path_text
 def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Make an edit of an array into one of a value, at the place of a name, that holds a single array, such as a tuple of one.
 
-    Returns:
-        An edit. It raises TypeError for a value with several leaves, and names its elements.
+    It raises TypeError for a value with several leaves, and names its elements.
     """
 
     def edit(value, index):

@@ -101,11 +101,7 @@ def on_tape(
 
 
 def matching(tape: Tape, patterns: Iterable[str], who: str) -> list[str]:
-    """The names of the places that patterns select, in program order.
-
-    Raises:
-        ValueError: a pattern selects none.
-    """
+    """The names of the places that patterns select, in program order; ValueError if a pattern selects none."""
     found: list[str] = []
     for pattern in patterns:
         names = [n for n, base in tape.bases.items() if n == pattern or matches_place(pattern, base) or matches_place(pattern, n)]

@@ -40,11 +40,7 @@ class Group:
         self.rank: int | None = ranks.index(own) if own in ranks else None
 
     def number_of(self, rank: int, who: str = "") -> int:
-        """The number in this group of the process with a number among all; `who` begins the error's text.
-
-        Raises:
-            RuntimeError: the process is not in the group.
-        """
+        """The number in this group of the process with a number among all; RuntimeError, whose text `who` begins, if it isn't in the group."""
         if rank not in self.ranks:
             who = f"{who}, process" if who else "Process"
             raise RuntimeError(f"{who} {rank} is not in group {self.name!r}, which has the processes {list(self.ranks)}.")
@@ -169,12 +165,7 @@ class _Processes:
         self.initialized = False
 
     def group(self, name: str | None = None) -> Group:
-        """The group of a name; None for all processes.
-
-        Raises:
-            TypeError: the name is not a str.
-            RuntimeError: there is no such group.
-        """
+        """The group of a name, None for all processes; TypeError if the name is no str, RuntimeError if there is no such group."""
         name = WORLD_NAMES[0] if name is None or name in WORLD_NAMES else name
         if not isinstance(name, str):
             raise TypeError(f"The name of a group should be a str, but got {describe(name)}.")
@@ -215,12 +206,7 @@ class _Processes:
         return found
 
     def destroy(self, name: str) -> None:
-        """Drop a group.
-
-        Raises:
-            ValueError: it is the group of all processes.
-            RuntimeError: there is no such group.
-        """
+        """Drop a group; ValueError if it is that of all processes, RuntimeError if there is no such group."""
         if name in WORLD_NAMES:
             raise ValueError(f"For 'destroy_group', the group of all processes, {name!r}, ends with release().")
         self.group(name)

@@ -34,11 +34,7 @@ ALONE = Place(0, 1, 0, 1, "")
 
 
 def place_in_environment() -> Place:
-    """The place that the environment variables give to this process; `ALONE` without them.
-
-    Raises:
-        ValueError: a variable is missing or is not a fitting number.
-    """
+    """The place that the environment variables give to this process, `ALONE` without them; ValueError if one is missing or is no fitting number."""
     found = MSJAX if number(MSJAX.size) is not None else None
     found = found or next((v for v in OTHERS if number(v.size) is not None and number(v.rank) is not None), None)
     size = number(found.size) if found else None

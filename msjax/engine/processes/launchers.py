@@ -128,11 +128,7 @@ OTHERS = (
 
 
 def number(names: tuple[str, ...]) -> int | None:
-    """What the first variable that is set says; None if none is.
-
-    Raises:
-        ValueError: it says something else than a number.
-    """
+    """What the first variable that is set says, None if none is; ValueError if it is no number."""
     for name in names:
         text = os.environ.get(name)
         if text is not None:

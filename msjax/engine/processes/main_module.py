@@ -56,11 +56,7 @@ def run_code(code: str, arguments: Sequence[str] = ()) -> None:
 
 
 def run_module(name: str, arguments: Sequence[str] = ()) -> None:
-    """Run a module, or the `__main__` of a package, as `python -m NAME` does: found from the working folder, too.
-
-    Raises:
-        NoProgram: there is no such module, or it can't be run.
-    """
+    """Run a module, or the `__main__` of a package, as `python -m NAME` does: found from the working folder, too; `NoProgram` if there is none."""
     _begin(["-m", *arguments], os.getcwd())
     try:
         spec = importlib.util.find_spec(name)

@@ -19,11 +19,7 @@ _SIZE = hashlib.sha256().digest_size
 
 
 def packed(value: Any) -> bytes:
-    """An object as bytes, with the signature of this launch in front.
-
-    Raises:
-        ValueError: this launch has no secret.
-    """
+    """An object as bytes, with the signature of this launch in front; ValueError if this launch has no secret."""
     data = pickle.dumps(value)
     return _signature(data) + data
 

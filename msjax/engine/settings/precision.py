@@ -18,12 +18,7 @@ WHOLE = "highest"
 def allow_tf32_in_products(value: bool, who: str) -> None:
     """Set jax's own setting, `jax_default_matmul_precision`, which holds for all of this process's products.
 
-    Args:
-        value: True for jax's default, False for operands as they are.
-        who: the caller that an error names.
-
-    Raises:
-        TypeError: `value` is no bool.
+    True is jax's default, False means operands as they are; another value is a TypeError that names `who`.
     """
     import jax
 

@@ -32,11 +32,7 @@ _RAW = {"gather", "scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatt
 
 
 def kinds_of(checks: str | Collection[str], who: str) -> tuple[str, ...]:
-    """The kinds of checks that an argument names.
-
-    Raises:
-        TypeError, ValueError: it names others.
-    """
+    """The kinds of checks that an argument names; TypeError or ValueError if it names others."""
     given = (checks,) if isinstance(checks, str) else checks
     check_kind(checks, isinstance(given, (tuple, list, set, frozenset)), "be a str or a tuple of them", "checks", who)
     for kind in given:

@@ -20,7 +20,6 @@ class CheckedOperation(NamedTuple):
 
     Attributes:
         kind: one of `KINDS`.
-        eqn: the equation.
         stack: the names that jax gives to where it is.
         traceback: the calls that led to it; if it is in a function of jax's own, those that led to its call.
     """

@@ -31,11 +31,7 @@ _NEVER: frozenset[int] = frozenset()
 
 
 def implied(values: Sequence[Any], on: Any) -> list[bool]:
-    """Whether each of some values of the program that is being traced is wrong only if one before it is.
-
-    Args:
-        on: what is wrong, as for `guard`: of a function's nothing is known.
-    """
+    """Whether each of some values of the program that is being traced is wrong only if one before it is; if `on` is a function, nothing is known."""
     if not isinstance(on, str):
         return [False] * len(values)
     closed = jax_slots.traced_so_far([], values)

@@ -78,10 +78,7 @@ class PlanRuns:
         return self._kept[key][1]
 
     def enter(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> tuple[PlanRun, Any, Index] | None:
-        """Where inside of an equation an element of one of its results is from: (frame, number of a value, index).
-
-        None for an equation into which one can't go.
-        """
+        """Where inside of an equation an element of one of its results is from: (frame, number of a value, index); None if one can't go there."""
         if frame.mapped is not None and step.eqn.primitive.name in ("shard_map",):
             return None
         rule = _RULES.get(step.eqn.primitive.name)

@@ -37,7 +37,6 @@ class PlannedEquation(NamedTuple):
     """An equation of a plan.
 
     Attributes:
-        eqn: the equation.
         ins, outs: the numbers of its values in the plan; a Literal for one that the program itself has.
         stack: the names that jax gives to where it is, those of the equations around it included.
         traceback: the calls that led to it; if it is in a function of jax's own, those that led to its call.

@@ -68,10 +68,7 @@ class Derivatives:
             made.update({v: (at, name) for v in eqn.outvars if name not in _FITTING})
 
     def of(self, eqn: Any, stack: str) -> tuple[str, str | None]:
-        """("forward" or "backward", the operation that is differentiated there).
-
-        The latter is None if it is none, and "" in a backward rule of the user's own.
-        """
+        """("forward" or "backward", the operation that is differentiated there: None if it is none, "" in a backward rule of the user's own)."""
         if _RULE in stack:
             return "backward", ""
         name = eqn.primitive.name

@@ -52,11 +52,7 @@ class ModulePlaces:
 
     @staticmethod
     def structure(model: Any) -> Hashable:
-        """What the places depend on: the modules of an nnx module; those of other models are made anew for each run.
-
-        Raises:
-            TypeError: the model takes no hooks.
-        """
+        """What the places depend on: the modules of an nnx module; those of others are made anew for each run. TypeError if it takes no hooks."""
         framework_with_hooks(model, "watch")
         if registry_of(model) is not None:
             return None
@@ -68,11 +64,7 @@ class ModulePlaces:
         self._hooks.on(model)
 
     def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
-        """What of `what` there is.
-
-        Raises:
-            ValueError: something else is required.
-        """
+        """What of `what` there is; ValueError if something else is required."""
         if not self._hooked:
             return what
         there = tuple(kind for kind in what if kind in ("activation", "gradient"))

@@ -26,12 +26,7 @@ _WIDTH = 15  # of a histogram, in characters
 
 
 class WatchReport(Viewed, Printed):
-    """Prints as a table, also in a notebook.
-
-    Attributes:
-        numbers (list of tuple): (step, name, value) of what `note` was given.
-        broken (list of tuple): (rule, kind, name, step, message) of each time that a rule was broken.
-    """
+    """Prints as a table, also in a notebook."""
 
     numbers: list[tuple[int, str, Any]]
     broken: list[Any]

@@ -75,11 +75,7 @@ class Rule:
         return f"<rule {self.name}>"
 
     def __call__(self, rows: list[WatchRow], told: Callable[[Broken], Any] | None = None) -> None:
-        """Look at the rows of one step; `told` is called for each that breaks the rule, before anything else.
-
-        Raises:
-            RuleBroken: it is broken, and raises.
-        """
+        """Look at the rows of one step; `told` is called for each that breaks the rule, before `RuleBroken` is raised, if it is."""
         for row, message in self._broken([row for row in rows if row.kind in self._kinds]):
             if told is not None:
                 told(Broken(self.name, row.kind, row.name, row.step, message))

@@ -82,11 +82,7 @@ class WatchRow(NamedTuple):
 
 
 def sink_of(to: Any) -> Sink:
-    """What writes to a destination; see `watch`.
-
-    Raises:
-        TypeError: the destination is none.
-    """
+    """What writes to a destination, see `watch`; TypeError if it is none."""
     if isinstance(to, (list, tuple)):
         return _Several([sink_of(one) for one in to if one is not None])
     if to == "plot":
@@ -210,11 +206,7 @@ class _Function(Sink):
 
 
 class LivePlot(Sink):
-    """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
-
-    Attributes:
-        figure: matplotlib's Figure, empty before the first statistics.
-    """
+    """A plot of the norms over the steps, redrawn in a notebook whenever statistics come; `figure` is matplotlib's."""
 
     def __init__(self):
         self.figure: Any = None

@@ -24,7 +24,6 @@ def statistics(values: Sequence[jax.Array], bins: int, wanted: Sequence[str] = S
 
     Args:
         values: arrays of floating-point or complex numbers; of the latter, the absolute values are looked at.
-        bins: of the histograms.
         wanted: some of `STATISTICS`, in their order.
 
     Returns:
