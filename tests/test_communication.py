@@ -34,7 +34,7 @@ def alone(monkeypatch):
 def eight(monkeypatch):
     """A group of eight processes, for each of which one device of this process stands."""
     group = Group("eight", tuple(range(8)))
-    group.mesh = Mesh(np.array(jax.devices()[:8]), (group.axis,))
+    group.mesh = Mesh(np.array(jax.devices()[:8]), (group.name,))
     monkeypatch.setitem(PROCESSES.groups, "eight", group)
     return group
 
@@ -47,7 +47,7 @@ def on_each(group, fn, *arrays):
         return jnp.asarray(out)[None]
 
     return np.asarray(
-        jax.jit(jax.shard_map(one, mesh=group.mesh, in_specs=P(group.axis), out_specs=P(group.axis), check_vma=False))(*arrays)
+        jax.jit(jax.shard_map(one, mesh=group.mesh, in_specs=P(group.name), out_specs=P(group.name), check_vma=False))(*arrays)
     )
 
 
