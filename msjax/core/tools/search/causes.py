@@ -53,12 +53,9 @@ def causes(
         # Infinite values would make it wrong, too; that of the wrong ones which does so without them came first.
         finite = [_finite(v) if check.on == "nan" and check.applies(v) else v for v in ins]
         clean = _cleaner(run, finite, masks, index, wrong)
-        if clean is None:
-            return []
-        return [(i, at) for i, mask in masks.items() if (at := clean.element(i, mask, index)) is not None]
-    found = [(i, at) for i, mask in masks.items() if (at := clean.element(i, mask, index)) is not None]
+        return [] if clean is None else clean.elements()
     # Some only together make the result wrong.
-    return found or [(i, first_index(mask)) for i, mask in masks.items()][:1]
+    return clean.elements() or [(i, first_index(mask)) for i, mask in masks.items()][:1]
 
 
 class _Clean:
@@ -76,8 +73,12 @@ class _Clean:
                 ins[i] = _put(ins[i], away, self.value)
         return bool(self.wrong.mask(self.run(ins))[self.index])
 
-    def element(self, i, mask, index):
-        """The index of an element of an input that alone makes the result wrong; None if the input doesn't."""
+    def elements(self) -> list[tuple[int, Index]]:
+        """The inputs that alone make the result wrong, and the indices of elements of theirs that alone do."""
+        return [(i, at) for i in self.masks if (at := self._element(i)) is not None]
+
+    def _element(self, i):
+        mask, index = self.masks[i], self.index
         if mask.shape == np.shape(self.ins[i]) and len(mask.shape) == len(index) and all(map(int.__lt__, index, mask.shape)):
             here = np.zeros_like(mask)
             here[index] = mask[index]
@@ -88,7 +89,9 @@ class _Clean:
             return None
         while len(at) > 1:
             half, rest = at[: len(at) // 2], at[len(at) // 2 :]
-            at = half if self.is_wrong({i: _only(mask.shape, half)}) else rest
+            of_half = np.zeros_like(mask)
+            of_half[tuple(half.T)] = True
+            at = half if self.is_wrong({i: of_half}) else rest
         return tuple(map(int, at[0]))
 
 
@@ -110,12 +113,6 @@ def _put(value, mask, number):
     if isinstance(value, jax.Array):
         return jax.device_put(np.where(mask, np.asarray(number, value.dtype), np.asarray(value)), value.sharding)
     return np.where(mask, np.asarray(number, jnp.result_type(value)), value)
-
-
-def _only(shape, at):
-    mask = np.zeros(shape, bool)
-    mask[tuple(at.T)] = True
-    return mask
 
 
 def first_index(mask: np.ndarray) -> Index:
