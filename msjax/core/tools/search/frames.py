@@ -31,17 +31,17 @@ class PlanRun:
     """A run of a plan.
 
     Args:
-        parent, eqn_step: the run and the equation that it is in; None for the whole program.
+        parent: the run that the equation is in; None for the whole program.
         back: from the number of an input and an index in it to (frame, number of a value, index) that it is from.
         step: the number of the iteration; None if this is no loop.
         mapped (Mapped): the shard_map that it is in, whose devices are the first axis of its values; by default that of its parent.
     """
 
     def __init__(
-        self, level: Level, parent: PlanRun | None = None, eqn_step: PlannedEquation | None = None,
-        back: Callable[[int, Index], Any] | None = None, step: int | None = None, mapped: Any = None,
+        self, level: Level, parent: PlanRun | None = None, back: Callable[[int, Index], Any] | None = None, step: int | None = None,
+        mapped: Any = None,
     ):  # fmt: skip
-        self.level, self.parent, self.eqn_step, self.back, self.step = level, parent, eqn_step, back, step
+        self.level, self.parent, self.back, self.step = level, parent, back, step
         self.mapped = parent.mapped if mapped is None and parent is not None else mapped
 
     def steps(self) -> Index:
@@ -91,7 +91,7 @@ class PlanRuns:
 
         def make():
             level = _level(frame, plan, [frame.level.read(step.ins[i]) for i in inputs])
-            return PlanRun(level, frame, step, lambda i, index: (frame, step.ins[inputs[i]], index))
+            return PlanRun(level, frame, lambda i, index: (frame, step.ins[inputs[i]], index))
 
         return self._once(frame, step, (id(plan), tuple(inputs)), make), plan.outputs[out], index
 
@@ -131,7 +131,7 @@ class PlanRuns:
 
         def inside(t):
             def make():
-                return PlanRun(_level(frame, plan, [*consts, *at(carries, t), *at(xs, t)]), frame, step, back(t), t)
+                return PlanRun(_level(frame, plan, [*consts, *at(carries, t), *at(xs, t)]), frame, back(t), t)
 
             return self._once(frame, step, t, make)
 
@@ -187,7 +187,7 @@ class PlanRuns:
 
         def inside(t):
             def make():
-                return PlanRun(Level(plan, [*consts, *before(t)]), frame, step, back(t), t)
+                return PlanRun(Level(plan, [*consts, *before(t)]), frame, back(t), t)
 
             return self._once(frame, step, t, make)
 
@@ -226,7 +226,7 @@ class PlanRuns:
         def make():
             given = _Given(step.eqn, range(len(step.ins)))
             values = jax.jit(given)([frame.level.read(v) for v in step.ins])
-            return PlanRun(MappedLevel(plan, values, mapped), frame, step, back, mapped=mapped)
+            return PlanRun(MappedLevel(plan, values, mapped), frame, back, mapped=mapped)
 
         def back(i, index):
             at = mapped.first(mapped.in_specs[i], np.shape(frame.level.read(step.ins[i])), index[0])
