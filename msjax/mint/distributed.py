@@ -255,8 +255,7 @@ def recv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -
 
 def isend(tensor: Tensor, dst: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:
     """`send`, with a handle."""
-    send(tensor, dst, group, tag)
-    return CommHandle()
+    return comm_func.isend(tensor, dst, _name(group), tag)
 
 
 def irecv(tensor: Tensor, src: int = 0, group: str | None = None, tag: int = 0) -> CommHandle:

@@ -115,10 +115,6 @@ def _neither_short(x1, x2):
     return promoted(x1, x2, tensor if x1.dtype in SHORT or x2.dtype in SHORT else single)
 
 
-def _of_the_first(x1, x2):
-    return x1.dtype
-
-
 def _of_the_larger(x1, x2):
     """The type of the operand with axes, if the other is a number."""
     return None if (x1.ndim == 0) == (x2.ndim == 0) else x1.dtype if x1.ndim else x2.dtype
@@ -211,7 +207,7 @@ arctan2: _Binary = _binary(
 bitwise_and: _Binary = _binary("bitwise_and", ops.bitwise_and, "The bits that both have.")
 bitwise_or: _Binary = _binary("bitwise_or", ops.bitwise_or, "The bits that either has.")
 bitwise_xor: _Binary = _binary("bitwise_xor", ops.bitwise_xor, "The bits in which they differ.")
-copysign: _Binary = _binary("copysign", _jnp2("copysign", _copysign), "x1 with the sign of x2.", result=_of_the_first)
+copysign: _Binary = _binary("copysign", _jnp2("copysign", _copysign), "x1 with the sign of x2.", result=lambda x1, _: x1.dtype)
 divide: _Binary = _binary("divide", ops.true_divide, "x1 / x2.", _neither_short)
 equal: _Binary = _binary("equal", ops.equal, "x1 == x2.")
 float_power: _Binary = _binary(

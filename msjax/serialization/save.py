@@ -92,13 +92,9 @@ def async_ckpt_thread_status() -> bool:
     return any(writer.is_alive() for writer in _WRITERS)
 
 
-def _value(tensor):
-    return concrete(tensor, "save_checkpoint")
-
-
 def _entries(save_obj) -> dict[str, Any]:
     if isinstance(save_obj, Cell):
-        return {name: _value(p) for name, p in save_obj.parameters_dict().items()}
+        return {name: concrete(p, "save_checkpoint") for name, p in save_obj.parameters_dict().items()}
     if isinstance(save_obj, dict):
         pairs = save_obj.items()
     elif isinstance(save_obj, list):
@@ -109,7 +105,7 @@ def _entries(save_obj) -> dict[str, Any]:
     for name, value in pairs:
         fits = isinstance(name, str) and isinstance(value, Tensor)
         check_kind((name, value), fits, "give Parameters or Tensors by name", "save_obj", "save_checkpoint")
-        entries[name] = _value(value)
+        entries[name] = concrete(value, "save_checkpoint")
     return entries
 
 
@@ -136,7 +132,7 @@ def _appended(append_dict) -> dict[str, Any]:
         should = "hold numbers, bools, str, Parameters or Tensors by name"
         check_kind({name: value}, fits, should, "append_dict", "save_checkpoint")
         if isinstance(value, Tensor):
-            entries[name] = _value(value)
+            entries[name] = concrete(value, "save_checkpoint")
         elif isinstance(value, str):
             entries[name] = value
         else:

@@ -174,16 +174,12 @@ def _write(folder, index, batches):
     for name, known in index["arrays"].items():
         array = np.concatenate([rows[name] for rows in batches])
         with whole_file(folder / f"{known['file']}_{len(index['rows'])}.npy", lasting=False) as file:
-            np.save(file, array.view(_stored(array.dtype)))
+            # numpy's files know no bfloat16, nor the others that numpy does not have itself.
+            np.save(file, array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}"))
     index["rows"].append(sum(len(next(iter(rows.values()))) for rows in batches))
     index["batches"] += len(batches)
     with whole_file(folder / _INDEX, lasting=False) as file:
         file.write(json.dumps(index).encode())
-
-
-def _stored(dtype):
-    """The dtype of a file: numpy's files know no bfloat16, nor the others that numpy does not have itself."""
-    return dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
 
 
 def _read(folder):

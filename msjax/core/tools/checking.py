@@ -30,11 +30,6 @@ def unraised(infinite: bool = True) -> Iterator[None]:
 _ORDERED = {2: jnp.int16, 4: jnp.int32, 8: jnp.int64}
 
 
-def _infinite(dtype):
-    """Infinity among the integers of floats of a dtype."""
-    return int(np.array(np.inf, dtype).view(f"int{8 * dtype.itemsize}"))
-
-
 def _greatest(value):
     """The maximum of integers. On CPUs it takes a third of the time of `isnan(value).any()`."""
     if value.ndim > 1 and value.size > 4096:
@@ -91,7 +86,8 @@ class Check:
         return self._beyond(greatest, value.dtype) if value.dtype.itemsize == 2 else greatest
 
     def _beyond(self, greatest, dtype):
-        return greatest >= _infinite(np.dtype(dtype)) + (self.on == "nan")
+        infinity = np.array(np.inf, dtype)
+        return greatest >= int(infinity.view(f"int{8 * infinity.itemsize}")) + (self.on == "nan")
 
     def raised(self, measured: jax.Array) -> jax.Array:
         """Whether any of the arrays that were measured is wrong; the numbers have one dtype."""

@@ -153,10 +153,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 # ---- convolution and pooling
 
 
-def _sizes(value, n):
-    return (value,) * n if isinstance(value, int) else tuple(value)
-
-
 def _both_sides(padding, n):
     """The padding in the form of ops' average pooling: where it has one number for each axis, the same at both its sides."""
     if isinstance(padding, (tuple, list)) and len(padding) == n:
@@ -199,7 +195,8 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
             check_value(padding, padding in ("same", "valid"), "be 'same', 'valid' or ints", "padding")
         else:
             # Pad here: each of ops' convolutions takes the padding in another form.
-            widths = [w for size in reversed(_sizes(padding, n)) for w in (size, size)]
+            sizes = (padding,) * n if isinstance(padding, int) else tuple(padding)
+            widths = [w for size in reversed(sizes) for w in (size, size)]
             input, padding = _pad(input, tuple(widths)) if any(widths) else input, "valid"
         return _batched(n, function, input, weight, bias, stride, padding, 0, dilation, groups)
 
@@ -345,11 +342,6 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace:
 # ---- losses
 
 
-def _reduced(loss, reduction, who):
-    check_one_of(reduction, ("none", "mean", "sum"), "reduction", who)
-    return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
-
-
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Half the squared error over `beta` where the error is below `beta`, the error minus half of `beta` elsewhere."""
     return ops.smooth_l1_loss(input, target, beta, reduction)
@@ -388,7 +380,8 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         loss = ops.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return ops.sum(loss) / input.shape[0]
-    return _reduced(loss, reduction, "kl_div")
+    check_one_of(reduction, ("none", "mean", "sum"), "reduction", "kl_div")
+    return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 
 if not TYPE_CHECKING:

@@ -24,7 +24,6 @@ from msjax.core.base.jax_slots import settings
 from msjax.core.base.whole_files import whole_file
 from msjax.core.hooks.values import ARRAYS
 from msjax.core.page.viewed import Viewed
-from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Statistics
 from msjax.core.tools.model_tools import added, values_of
 
@@ -109,13 +108,6 @@ def _told(named):
     rows = [Statistics.of(row) for row in array[:_ROWS]] if array.ndim else []
     told = [[i, float(row.min), float(row.max), float(row.mean), row.nan, row.inf] for i, row in enumerate(rows)]
     return {"name": name, "shape": list(array.shape), "dtype": str(array.dtype), "rows": told}
-
-
-def bundle_of_function(args: Any, kwargs: Any, check: Check, kinds: Sequence[str] = ()) -> Bundle:
-    """The bundle of a call of a function of jax arrays; `kinds` are those of the checks."""
-    return Bundle(
-        {"kind": "function", "on": check.on if isinstance(check.on, str) else None, "checks": [*kinds]}, args, kwargs, {}
-    )
 
 
 class ReadBundle(Viewed):

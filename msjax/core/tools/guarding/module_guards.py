@@ -22,7 +22,7 @@ from msjax.core.tools.checks.finding import find_in_call, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.found import models_of
-from msjax.core.tools.guarding.bundles import bundle_of_function
+from msjax.core.tools.guarding.bundles import Bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
 from msjax.core.tools.search.names import argument_names
@@ -103,7 +103,8 @@ def guarded(
         result, wrong, failed = program(split((args, kwargs)))
         out, changed = join(result)
         bad = bool(wrong) or bool(kinds and failed)
-        kept = bundle_of_function(args, kwargs, check, kinds) if bad and bundle is not None else None
+        about = {"kind": "function", "on": check.on if isinstance(check.on, str) else None, "checks": [*kinds]}
+        kept = Bundle(about, args, kwargs, {}) if bad and bundle is not None else None
         if kept is not None and bundle is not None:
             kept.write(bundle)
         if bad and policy == "skip":

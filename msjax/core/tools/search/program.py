@@ -105,7 +105,7 @@ class _ProgramSearch:
 
     def _found(self, level, outs):
         plan, names = level.plan, self._result_names(outs)
-        walker = Walker(level, self.check, PlanRuns(self._is_wrong))
+        walker = Walker(level, self.check, PlanRuns(lambda value: bool(self.check.mask(np.asarray(value)))))
         wrong = [i for i, v in enumerate(outs) if self.check([v])]
         # The loss is computed before gradients and new weights.
         wrong.sort(key=lambda i: moment(plan, plan.outputs[i]))
@@ -116,9 +116,6 @@ class _ProgramSearch:
             if fault.phase == "forward":
                 return fault
         return fault
-
-    def _is_wrong(self, value):
-        return bool(self.check.mask(np.asarray(value)))
 
     def _fault(self, walker, trail: Trail, name):
         chain = [Passed("", None, name, None), *self._passed(trail.links)]
