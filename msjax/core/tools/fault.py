@@ -151,38 +151,29 @@ class Fault(Viewed, FloatingPointError):
 
     def rows(self) -> list[tuple[str, str]]:
         """The lines of the report below its title: (name, text)."""
-        rows = []
-        if self.path is not None:
-            name = self.path or "(the model)"
-            of = f" ({self.cls})" if self.cls else ""
-            rows.append(("cell", f"{name}{of}{f', call {self.call}' if self.call else ''}"))
-        if self.operation:
-            rows.append(("operation", self._what_ran()))
-        if self.line is not None:
-            rows.append(("line", _with_code(self.line)))
-        if self.called_from is not None:
-            rows.append(("called by", f"{self.called_from}: {self.called_from.code}"))
-        if self.step:
-            rows.append(("step", ", ".join(map(str, self.step)) + " of the loop around it, from 0"))
-        if self.device is not None:
-            rows.append(("device", self.device))
-        if self.message:
-            rows.append(("message", self.message))
-        rows += self.details
-        if len(self.chain) > 1:
-            rows.append(("chain", " <- ".join(map(str, _shortened(self.chain)))))
-        if self.output is not None:
-            rows.append(("result", str(self.output)))
-        rows += [(f"input {i}", str(found)) for i, found in enumerate(self.inputs)]
-        if self.cause is not None:
-            where = "" if self.cause.path is None else f" in {self.cause.path or '(the model)'}"
-            came = f"an infinite value came from {self.cause._what_ran()}{where}, {self.cause.line or 'unknown line'}"
-            rows.append(("before", came if self.cause.operation else self.cause.note))
-        if self.note:
-            rows.append(("note", self.note))
-        if self.bundle is not None:
-            rows.append(("bundle", f"{self.bundle}: tools.replay(file, step) runs the step again"))
-        return rows
+        of, call = f" ({self.cls})" if self.cls else "", f", call {self.call}" if self.call else ""
+        rows: list[tuple[str, Any]] = [
+            ("cell", None if self.path is None else f"{self.path or '(the model)'}{of}{call}"),
+            ("operation", self.operation and self._what_ran()),
+            ("line", _with_code(self.line)),
+            ("called by", self.called_from and f"{self.called_from}: {self.called_from.code}"),
+            ("step", self.step and f"{', '.join(map(str, self.step))} of the loop around it, from 0"),
+            ("device", self.device),
+            ("message", self.message),
+            *self.details,
+            ("chain", " <- ".join(map(str, _shortened(self.chain))) if len(self.chain) > 1 else ""),
+            ("result", self.output and str(self.output)),
+            *((f"input {i}", str(found)) for i, found in enumerate(self.inputs)),
+            ("before", self.cause and self.cause._as_cause()),
+            ("note", self.note),
+            ("bundle", self.bundle and f"{self.bundle}: tools.replay(file, step) runs the step again"),
+        ]
+        return [(name, text) for name, text in rows if text]
+
+    def _as_cause(self):
+        where = "" if self.path is None else f" in {self.path or '(the model)'}"
+        came = f"an infinite value came from {self._what_ran()}{where}, {self.line or 'unknown line'}"
+        return came if self.operation else self.note
 
     def view(self) -> dict[str, Any]:
         """The data of its view on a page: the chain from the result back to the cause."""
