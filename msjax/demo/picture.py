@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +25,19 @@ def capture(net: LeNet5, image: Tensor, digit: int) -> Any:
 
     Two dicts, from the layer's name, and "image", to an array without the batch's axis; the gradients are those of the digit's score.
     """
-    activations, gradients, handles = {}, {}, []
-    for name in LAYERS:
-        cell = getattr(net, name)
+    activations, gradients = {}, {}
+    with contextlib.ExitStack() as hooks:
+        for name in LAYERS:
 
-        def keep_output(cell, inputs, output, name=name):
-            activations[name] = output.asnumpy()[0]
+            def keep_output(cell, inputs, output, name=name):
+                activations[name] = output.asnumpy()[0]
 
-        def keep_gradient(cell, grad_output, name=name):
-            gradients[name] = grad_output[0].asnumpy()[0]
+            def keep_gradient(cell, grad_output, name=name):
+                gradients[name] = grad_output[0].asnumpy()[0]
 
-        handles += [cell.register_forward_hook(keep_output), cell.register_backward_pre_hook(keep_gradient)]
-    try:
+            hooks.enter_context(getattr(net, name).register_forward_hook(keep_output))
+            hooks.enter_context(getattr(net, name).register_backward_pre_hook(keep_gradient))
         _, gradient = value_and_grad(lambda x: net(x)[0, digit])(image)
-    finally:
-        for handle in handles:
-            handle.remove()
     activations["image"], gradients["image"] = image.asnumpy()[0], gradient.asnumpy()[0]
     return activations, gradients
 

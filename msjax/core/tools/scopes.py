@@ -34,27 +34,22 @@ class Scopes:
         # The calls under way of each model, and the names of all of them.
         self._scopes: list[list[Any]] = [[] for _ in models or [None]]
         self._under_way: list[str] = []
-        self._handles = []
 
     def __enter__(self) -> Scopes:
-        self._gradients = contextlib.ExitStack()
+        self._block = contextlib.ExitStack()
         for tools in added():
-            self._gradients.enter_context(tools.scopes(self._under_way))
+            self._block.enter_context(tools.scopes(self._under_way))
         for i, model in enumerate(self.models):
             names = paths(model).keys()  # of linen models that haven't run yet, none are known
             if names and names <= check(model).keys():
                 continue  # such as a cache, which nothing calls
             enter, leave = functools.partial(self._entered, i, names_in(model)), functools.partial(self._left, i)
-            self._handles += [
-                register_forward_pre_hook(model, enter, "*", traced=True),
-                register_forward_hook(model, leave, "*", prepend=True, always_call=True, traced=True),
-            ]
+            self._block.enter_context(register_forward_pre_hook(model, enter, "*", traced=True))
+            self._block.enter_context(register_forward_hook(model, leave, "*", prepend=True, always_call=True, traced=True))
         return self
 
     def __exit__(self, *_exception: Any) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._gradients.close()
+        self._block.close()
 
     def _entered(self, model, name, module, args):
         self.enter(name(module), type(module).__name__, model)
