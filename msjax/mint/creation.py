@@ -64,17 +64,12 @@ def linspace(start: int, end: int, steps: int, *, dtype: Type | None = None) -> 
 
 def rand(*size: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers between 0 and 1 in a shape."""
-    return ops.rand(*_ints(size), dtype=dtype)
+    return ops.rand(*size, dtype=dtype)
 
 
 def randn(*size: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers of the standard normal distribution in a shape."""
-    return ops.randn(*_ints(size), dtype=dtype)
-
-
-def _ints(size):
-    size = shape_of(size)
-    return tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return ops.randn(*size, dtype=dtype)
 
 
 def rand_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
