@@ -55,14 +55,9 @@ def as_html(title: str, views: Sequence[Mapping[str, Any]]) -> str:
 
 def _data_of(title, views):
     levels = _bytes_of(views) > _EXACT
-    rows = [
-        len(data["names"]) * len(data["planes"])
-        for view in views
-        for run in view.get("runs", ())
-        for data in run["kinds"].values()
-    ]
+    rows = sum(len(data["names"]) * len(data["planes"]) for data in _kinds(views))
     # A level takes a little more than one character.
-    columns = max(16, min(2 * COLUMNS, _LARGEST // max(1, sum(rows))))
+    columns = max(16, min(2 * COLUMNS, _LARGEST // max(1, rows)))
     while True:
         shown = [
             {**view, "runs": [fitted(run, columns) for run in view["runs"]]} if view["kind"] == "run" else view for view in views
@@ -70,10 +65,12 @@ def _data_of(title, views):
         text = as_json({"format": FORMAT, "title": title, "views": shown}, levels)
         if len(text) <= _LARGEST or columns <= 16:
             return text
-        at_most = max(
-            [len(data["first"]) for view in shown for run in view.get("runs", ()) for data in run["kinds"].values()], default=0
-        )
+        at_most = max((len(data["first"]) for data in _kinds(shown)), default=0)
         columns = max(16, int(0.9 * min(columns, at_most) * _LARGEST / len(text)))
+
+
+def _kinds(views):
+    return [data for view in views for run in view.get("runs", ()) for data in run["kinds"].values()]
 
 
 def _bytes_of(value):

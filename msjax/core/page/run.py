@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -137,25 +139,19 @@ def fitted(run: Mapping[str, Any], columns: int) -> dict[str, Any]:
     return {**run, "kinds": kinds, "numbers": numbers}
 
 
-class _CsvRow:
-    def __init__(self, kind, name, scalars):
-        self.kind, self.name, self.scalars, self.statistics = kind, name, scalars, ()
-        self.norm = scalars[SCALARS.index("norm")]
+def _row_of(line):
+    scalars = tuple(float(text) if text else np.nan for text in line[3:])
+    norm = scalars[SCALARS.index("norm")]
+    return types.SimpleNamespace(kind=line[1], name=line[2], scalars=scalars, norm=norm, statistics=())
 
 
 def read_csv(path: str, name: str) -> Run:
     """The run whose statistics `watch` has written to a CSV file; ValueError if the file is another one."""
-    run, rows, step = Run(name), [], None
+    run = Run(name)
     with open(path, newline="", encoding="utf-8") as file:
         lines = csv.reader(file)
         if next(lines, None) != ["step", "kind", "name", *SCALARS]:
             raise ValueError(f"{path!r} is no CSV file of tools.watch: it should begin with step,kind,name,{','.join(SCALARS)}.")
-        for line in lines:
-            if line[0] != step and step is not None:
-                run.add(int(step), rows)
-                rows = []
-            step = line[0]
-            rows.append(_CsvRow(line[1], line[2], tuple(float(text) if text else np.nan for text in line[3:])))
-    if step is not None:
-        run.add(int(step), rows)
+        for step, of_step in itertools.groupby(lines, lambda line: line[0]):
+            run.add(int(step), list(map(_row_of, of_step)))
     return run
