@@ -122,19 +122,16 @@ def _read_value(data):
     return name, tuple(dims), type_name, content
 
 
-def _text(value) -> str:
+def _text(value, encoding="utf-8", what="a name is no UTF-8") -> str:
     try:
-        return str(value, "utf-8")
+        return str(value, encoding)
     except UnicodeDecodeError as error:
-        raise CorruptCheckpoint(f"a name is no UTF-8: {error}") from error
+        raise CorruptCheckpoint(f"{what}: {error}") from error
 
 
 def _entry(name, dims, type_name, content):
     if type_name == "str":
-        try:
-            return str(content, "utf-32-le").rstrip("\0")
-        except UnicodeDecodeError as error:
-            raise CorruptCheckpoint(f"the text {name!r} can't be read: {error}") from error
+        return _text(content, "utf-32-le", f"the text {name!r} can't be read").rstrip("\0")
     dtype = _TYPES.get(type_name)
     if dtype is None:
         raise CorruptCheckpoint(f"the tensor {name!r} is of type {type_name!r}, which there is not")
