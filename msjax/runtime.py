@@ -106,10 +106,9 @@ set_memory: Final = _without_effect(
     optimize_level="O0",
     huge_page_reserve_size="0GB",
 )
-reset_max_memory_allocated: Final = _without_effect(
-    "reset_max_memory_allocated", "jax keeps the largest number of the whole run."
-)
-reset_max_memory_reserved: Final = _without_effect("reset_max_memory_reserved", "jax keeps the largest number of the whole run.")
+_LARGEST = "jax keeps the largest number of the whole run."
+reset_max_memory_allocated: Final = _without_effect("reset_max_memory_allocated", _LARGEST)
+reset_max_memory_reserved: Final = _without_effect("reset_max_memory_reserved", _LARGEST)
 reset_peak_memory_stats: Final = _without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
 dispatch_threads_num: Final = _without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=_REQUIRED)
 set_cpu_affinity: Final = _without_effect(

@@ -20,16 +20,15 @@ def _get_device_num() -> int:
     return device_num() or PROCESSES.group().size
 
 
+_get_stage_device_num = _get_device_num
+
+
 def _get_global_rank() -> int:
     return PROCESSES.place.rank
 
 
 def _get_pipeline_stages() -> int:
     return 1
-
-
-def _get_stage_device_num() -> int:
-    return _get_device_num()
 
 
 def _is_in_data_parallel_mode() -> bool:
