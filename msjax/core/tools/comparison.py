@@ -135,8 +135,7 @@ class Comparison(Viewed, Printed):
         for row in self.rows:
             if row.one_sided:
                 continue
-            shapes = [s for s in (row.shape_a, row.shape_b) if s is not None]
-            shape = " / ".join(str(list(s)) for s in (shapes[:1] if shapes[:1] == shapes[1:] else shapes))
+            shape = " / ".join(str(list(s or ())) for s in dict.fromkeys((row.shape_a, row.shape_b)))
             difference = "" if np.isnan(row.difference) else f"{row.difference:.2g}"
             first = row in (self.first_forward, self.first_backward, self.first_state)
             verdict = "same" if row.same else "FIRST DIFFERENCE" if first else "differs"
