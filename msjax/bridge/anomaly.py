@@ -23,7 +23,6 @@ class Made(NamedTuple):
     """The origin of a node of the tape: the call that made it.
 
     Attributes:
-        operation: the operator's name.
         cells: the cells under way, outermost first.
         lines: the user's lines that led there, innermost first.
         operands: the shapes and dtypes of the operands.

@@ -42,9 +42,7 @@ class _Ran:
 
     Attributes:
         made: where it was called; of a node, where the forward pass called its operator.
-        phase: "forward" or "backward".
         ins, outs: arrays and numbers.
-        operands: what the operator was called with.
         run: from inputs to the list of results; None for what can't be run again.
         node: the node of the backward pass, or None.
         into: the (node, number of its output) that a wrong gradient was passed on to.
@@ -170,10 +168,9 @@ class PyNativeSearch(Origins):
     # ---- what it comes from
 
     def fault(self, values: Sequence[Any], name: str = "the result", unknown: Fault | None = None) -> Fault | None:
-        """The fault that wrong values come from; None if none of the values is wrong.
+        """The fault that wrong values, called `name`, come from; None if none of them is wrong.
 
-        Args:
-            unknown: the fault where no operator of msjax has made them so; if it isn't given, one that says that.
+        It is `unknown`, if that is given, where no operator of msjax has made them so.
         """
         wrong = next((v for v in values if self.check([v])), None)
         if wrong is None:

@@ -25,10 +25,8 @@ class Node:
 
     Attributes:
         number: those of later values are larger.
-        value: the array.
         made: the name of the primitive; "place" of a place, "input" of an input or constant.
-        eqn: the equation; None of an input.
-        ins: the nodes of its inputs.
+        eqn, ins: the equation, None of an input, and the nodes of its inputs.
         module: the path of the module that computes it.
         place: of a place, its name; "input" of an argument that is no weight.
         inside: whether it is computed within a block of the residual stream.

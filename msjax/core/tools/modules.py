@@ -80,11 +80,9 @@ def _outputs(model, inputs, kwargs):
 
 
 def shapes_of_calls(captured: Callable[..., Any], state: Any, inputs: Any, kwargs: Any) -> dict[str, list[Any]]:
-    """{path: for each call of a module, ((shape, dtype), ...) of its outputs}; the steps of a loop are one call, with a first axis of
-    their own.
+    """{path: for each call of a module, ((shape, dtype), ...) of its outputs}; the steps of a loop are one call, with a first axis of their own.
 
-    Args:
-        captured: ``captured(state, *inputs, **kwargs)`` returns (result, `Captured`). It runs on shapes only.
+    ``captured(state, *inputs, **kwargs)`` returns (result, `Captured`). It runs on shapes only.
     """
 
     def run(state, given):

@@ -27,7 +27,6 @@ class Group:
 
     Attributes:
         rank: the number of this process in the group; None if it is not in it.
-        size: how many processes there are.
         operators: what `msjax.ops.function.collectives` has made for this group.
     """
 

@@ -33,9 +33,7 @@ class Broken(NamedTuple):
     """What a rule said.
 
     Attributes:
-        rule: the rule's name.
         kind, name, step: of the row that breaks it.
-        message: in words.
     """
 
     rule: str
