@@ -79,12 +79,10 @@ class PlanRuns:
 
     def enter(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> tuple[PlanRun, Any, Index] | None:
         """Where inside of an equation an element of one of its results is from: (frame, number of a value, index); None if one can't go there."""
-        if frame.mapped is not None and step.eqn.primitive.name in ("shard_map",):
+        name = step.eqn.primitive.name
+        if frame.mapped is not None and name in ("cond", "shard_map", "while"):
             return None
-        rule = _RULES.get(step.eqn.primitive.name)
-        if rule is not None:
-            return rule(self, frame, step, out, index)
-        return self._alike(frame, step, out, index)
+        return _RULES.get(name, PlanRuns._alike)(self, frame, step, out, index)
 
     def simple(self, frame: PlanRun, step: PlannedEquation, plan: Plan, inputs: Sequence[int], out: int, index: Index) -> Any:
         """Go into a jaxpr that takes those inputs of the equation whose numbers are given."""
@@ -161,8 +159,6 @@ class PlanRuns:
         return next((s for s in steps if not self.wrong(np.asarray(before(s))[index])), steps[-1])
 
     def while_loop(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
-        if frame.mapped is not None:
-            return None
         plan = self.plan(frame, step, bodies_of(step.eqn)[-1])
         values = [frame.level.read(v) for v in step.ins]
         cond_consts, consts, init = while_parts(step.eqn, values)
@@ -205,8 +201,6 @@ class PlanRuns:
     # ---- others
 
     def cond(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
-        if frame.mapped is not None:
-            return None
         branches = bodies_of(step.eqn)
         which = int(np.clip(int(frame.level.read(step.ins[0])), 0, len(branches) - 1))
         plan = self.plan(frame, step, branches[which])
