@@ -142,8 +142,10 @@ def set_context(**kwargs: Any) -> None:
         setter = _SETTERS.get(name)
         if setter is not None:
             setter(value)
-        else:
-            SETTINGS.kept[name] = _check_kept(value, name)
+            continue
+        if name in _TYPES:
+            check_type(value, _TYPES[name], name, "set_context")
+        SETTINGS.kept[name] = _RANGES[name](value, name, "set_context") if name in _RANGES else value
 
 
 def get_context(attr_key: str) -> Any:
@@ -239,12 +241,6 @@ _RANGES: dict[str, Callable[[Any, str, str], Any]] = {
     "exec_order": _one_of(("bfs", "dfs")),
     "jit_config": _check_jit_config,
 }
-
-
-def _check_kept(value, name):
-    if name in _TYPES:
-        check_type(value, _TYPES[name], name, "set_context")
-    return _RANGES[name](value, name, "set_context") if name in _RANGES else value
 
 
 def _set_gpu_config(value):

@@ -92,17 +92,13 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         if name != "dataset_strategy":  # a str or a tuple
             check_type(value, type(_DEFAULTS[name]), name, "set_auto_parallel_context")
         if name == "parallel_mode":
-            _check_mode(value)
+            check_one_of(value, ParallelMode.MODE_LIST, "parallel_mode", "set_auto_parallel_context")
+            if value in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
+                raise NotImplementedError(
+                    f"msjax has no parallel mode {value!r}: functionalize the network and give its parameters jax shardings."
+                )
         check_value(value, name != "device_num" or value >= 1, "be positive", "device_num", "set_auto_parallel_context")
     _SETTINGS.update(kwargs)
-
-
-def _check_mode(mode):
-    check_one_of(mode, ParallelMode.MODE_LIST, "parallel_mode", "set_auto_parallel_context")
-    if mode in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
-        raise NotImplementedError(
-            f"msjax has no parallel mode {mode!r}: functionalize the network and give its parameters jax shardings."
-        )
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
