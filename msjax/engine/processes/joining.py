@@ -115,7 +115,10 @@ def listening_address(coordinator: str) -> str:
     everywhere = (socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET, "")
     for family, address in [*((family, at[0]) for family, _, _, _, at in found), everywhere]:
         try:
-            _try(family, address, int(port))
+            with socket.socket(family) as probe:
+                # As servers do: the connections of one that has just ended don't matter.
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((address, int(port)))
         except OSError as error:
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and address:
                 continue
@@ -125,10 +128,3 @@ def listening_address(coordinator: str) -> str:
             ) from None
         return f"[{address or '::'}]:{port}" if family == socket.AF_INET6 else f"{address or '0.0.0.0'}:{port}"
     raise AssertionError("the last address is tried in any case")
-
-
-def _try(family, address, port):
-    with socket.socket(family) as probe:
-        # As servers do: the connections of one that has just ended don't matter.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((address, port))
