@@ -58,13 +58,9 @@ def replay(
     cells, state = cells_of(step, args, kwargs), bundle.state()
     variables = named_state(cells)
     if variables.keys() != state.keys():
-        lacking, unknown = sorted(state.keys() - variables.keys()), sorted(variables.keys() - state.keys())
-        raise ValueError(
-            f"For 'replay', the step in {bundle.path!r} is another one: "
-            + "; ".join(
-                f"{what}: {', '.join(names[:5])}" for what, names in (("lacking", lacking), ("not in the file", unknown)) if names
-            )
-        )
+        others = {"lacking": state.keys() - variables.keys(), "not in the file": variables.keys() - state.keys()}
+        told = "; ".join(f"{what}: {', '.join(sorted(names)[:5])}" for what, names in others.items() if names)
+        raise ValueError(f"For 'replay', the step in {bundle.path!r} is another one: {told}")
     number, path = bundle.about["model"]
     model = dict(cells[number].cells_and_names())[path]
     with Held([*variables.values()]):

@@ -185,8 +185,8 @@ class PyNativeSearch(Origins):
             return unknown
         if ran is None:
             what = self._arguments.get(id(wrong), name)
-            note = f"{what} is wrong, and no operator has made it so" if what == name else _BEFORE.format(what)
-            return Fault(self.check.what, "forward", None, output=Statistics.of(wrong), chain=chain, note=note)
+            how = "is wrong, and no operator has made it so" if what == name else "was wrong before anything was computed"
+            return Fault(self.check.what, "forward", None, output=Statistics.of(wrong), chain=chain, note=f"{what} {how}")
         return self._back(ran, out, index, self.check, chain)
 
     def _last(self):
@@ -283,9 +283,6 @@ class PyNativeSearch(Origins):
             if id(cell) in self._names:
                 return self._names[id(cell)], type(cell).__name__
         return (None, "") if not cells else path_from(cells)
-
-
-_BEFORE = "{} was wrong before anything was computed"
 
 
 def _inputs(ran):
