@@ -74,11 +74,8 @@ def table_of(seen: Any) -> Any:
     table = Table(
         title="The first batch: five forms of hooks, in the order in which they ran", title_justify="left", box=box.SIMPLE_HEAD
     )
-    table.add_column("hook", no_wrap=True)
-    table.add_column("argument", no_wrap=True)
-    table.add_column("shape", no_wrap=True)
-    table.add_column("mean|x|", justify="right", no_wrap=True)
-    table.add_column("max|x|", justify="right", no_wrap=True)
+    for name in ("hook", "argument", "shape", "mean|x|", "max|x|"):
+        table.add_column(name, justify="right" if "x" in name else "left", no_wrap=True)
     for number, (hook, place) in enumerate(dict.fromkeys((s.hook, s.place) for s in seen), start=1):
         got = [s for s in seen if s.hook == hook]
         table.add_row(

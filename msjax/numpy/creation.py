@@ -220,8 +220,7 @@ def geomspace(
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike = mstype.int32, sparse: bool = False) -> tuple[Tensor, ...]:
     """The indices of a grid of a shape, a tuple of one array for each axis; with `sparse`, of arrays that broadcast."""
-    grids = [wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse)]
-    return tuple(grids)
+    return tuple(wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse))
 
 
 class _Grid:
