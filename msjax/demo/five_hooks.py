@@ -75,7 +75,7 @@ def table_of(seen: Any) -> Any:
         title="The first batch: five forms of hooks, in the order in which they ran", title_justify="left", box=box.SIMPLE_HEAD
     )
     for name in ("hook", "argument", "shape", "mean|x|", "max|x|"):
-        table.add_column(name, justify="right" if "x" in name else "left", no_wrap=True)
+        table.add_column(name, justify="right" if "|x|" in name else "left", no_wrap=True)
     for number, (hook, place) in enumerate(dict.fromkeys((s.hook, s.place) for s in seen), start=1):
         got = [s for s in seen if s.hook == hook]
         table.add_row(
