@@ -74,8 +74,6 @@ def join(place: Place) -> None:
         raise SystemExit(0)
     import jax
 
-    from msjax.core.base import jax_slots
-
     if jax.distributed.is_initialized():
         return
     listen_at = listening_address(place.coordinator) if place.rank == 0 else None
@@ -83,8 +81,7 @@ def join(place: Place) -> None:
     # By itself, jax waits two minutes for a process that prepares something before it first computes, and then fails in another one; and five
     # minutes at the end for one that still works, as the first one does that evaluates the network alone.
     for name in ("jax_cpu_get_local_topology_timeout_minutes", "jax_cpu_get_global_topology_timeout_minutes"):
-        if name in jax_slots.settings():
-            jax.config.update(name, _PREPARING)
+        jax.config.update(name, _PREPARING)
     # One GPU for each process of this machine; other platforms don't read this. A launcher may have chosen the GPU itself.
     # A process that is alone on its machine has all of them.
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES", ",").count(",") == 0

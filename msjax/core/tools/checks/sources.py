@@ -98,11 +98,8 @@ def _gather(eqn, ins):
 def _scatter(eqn, ins):
     operand, indices, updates = ins
     numbers, window = eqn.params["dimension_numbers"], iter(eqn.params["dimension_numbers"].update_window_dims)
-    batching = getattr(numbers, "operand_batching_dims", ())
-    sizes = [
-        1 if d in numbers.inserted_window_dims or d in batching else updates.shape[next(window)]
-        for d in range(len(operand.shape))
-    ]
+    whole = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    sizes = [1 if d in whole else updates.shape[next(window)] for d in range(len(operand.shape))]
     at = _outside(indices, [operand.shape[d] - sizes[d] for d in numbers.scatter_dims_to_operand_dims])
     return Wrong(at, indices, None)
 
