@@ -136,9 +136,9 @@ def of_numbers(function: Callable[..., JaxArray]) -> Callable[..., JaxArray]:
     return call
 
 
-def lifted_pair(name: str, parameters: str, doc: str) -> BinaryOperator:
+def lifted_pair(name: str, doc: str) -> BinaryOperator:
     """The function of jax.numpy called `name`, on two array-likes promoted to one type."""
     kernel = operator(2, name=name, int_grad=True)(of_numbers(getattr(jnp, name)))
-    call = renamed(lambda a, b: kernel(tensor(a), tensor(b)), name, **dict(zip(parameters.split(), "ab")))
+    call = renamed(lambda a, b: kernel(tensor(a), tensor(b)), name)
     call.__doc__ = doc
     return call

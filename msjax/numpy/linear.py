@@ -25,11 +25,11 @@ __all__ = [
 
 
 dot: BinaryOperator = lifted_pair(
-    "dot", "a b", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product."
+    "dot", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product."
 )
-inner: BinaryOperator = lifted_pair("inner", "a b", "The product over the last axes of both.")
-outer: BinaryOperator = lifted_pair("outer", "a b", "All products of an element of each, both flattened.")
-kron: BinaryOperator = lifted_pair("kron", "a b", "The Kronecker product.")
+inner: BinaryOperator = lifted_pair("inner", "The product over the last axes of both.")
+outer: BinaryOperator = lifted_pair("outer", "All products of an element of each, both flattened.")
+kron: BinaryOperator = lifted_pair("kron", "The Kronecker product.")
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:

@@ -33,9 +33,9 @@ def run_script(script: str, arguments: Sequence[str] = ()) -> None:
     if not os.path.exists(path):
         raise NoProgram(f"there is no script {script!r}")
     spec = importlib.machinery.PathFinder.find_spec("__main__", [path])  # finds something in folders and archives only
-    if spec is not None or os.path.isdir(path):
-        if spec is None:
-            raise NoProgram(f"there is no '__main__' module in {script!r}")
+    if spec is None and os.path.isdir(path):
+        raise NoProgram(f"there is no '__main__' module in {script!r}")
+    if spec is not None:
         _begin([script, *arguments], path)
         _run_spec(spec, script)
         return
