@@ -131,28 +131,21 @@ class _Reader(ast.NodeVisitor):
                 self._bind(alias.asname, _OTHER if module is None else (module, alias.name))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        shown = node.module or ""
-        if node.level or shown.partition(".")[0] != _PACKAGE:
-            for alias in node.names:
-                self._bind(alias.asname or alias.name, _OTHER)
-            return
+        shown, module = node.module or "", None
         try:
-            module = module_of(shown)
+            module = module_of(shown) if not node.level and shown.partition(".")[0] == _PACKAGE else None
         except MissingName as missing:
             self._report(node, missing)
-            for alias in node.names:
-                self._bind(alias.asname or alias.name, _OTHER)
-            return
         for alias in node.names:
-            if alias.name == "*":
-                for name in getattr(module, "__all__", ()):
-                    self._bind(name, (getattr(module, name, None), f"{shown}.{name}"))
-                continue
+            value = _OTHER
             try:
-                value = member(module, shown, alias.name), f"{shown}.{alias.name}"
+                if module is not None and alias.name == "*":
+                    for name in getattr(module, "__all__", ()):
+                        self._bind(name, (getattr(module, name, None), f"{shown}.{name}"))
+                elif module is not None:
+                    value = member(module, shown, alias.name), f"{shown}.{alias.name}"
             except MissingName as missing:
                 self._report(node, missing)
-                value = _OTHER
             self._bind(alias.asname or alias.name, value)
 
     def visit_Try(self, node: ast.Try) -> None:
