@@ -124,11 +124,8 @@ class Comparison(Viewed, Printed):
         if not told:
             layouts = sum(bool(row.layout) for row in both)
             said = f", {layouts} of them in another layout" if layouts else ""
-            told = [
-                f"All {len(both)} arrays agree{said}."
-                if both or not self.rows
-                else "Nothing has a counterpart on the other side."
-            ]
+            agree = f"All {len(both)} arrays agree{said}."
+            told = [agree if both or not self.rows else "Nothing has a counterpart on the other side."]
         return told + apart
 
     def _cells(self):

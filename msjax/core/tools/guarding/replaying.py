@@ -64,11 +64,8 @@ def replay(
         args, kwargs = bundle.arguments(like)
         fault = _run(bundle, step, args, kwargs, check)
     if show:
-        print(
-            fault
-            if fault is not None
-            else f"No {check.what} was found: the step is not what it was, or not all of its state is in the file."
-        )
+        none = f"No {check.what} was found: the step is not what it was, or not all of its state is in the file."
+        print(none if fault is None else fault)
     return fault
 
 

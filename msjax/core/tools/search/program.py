@@ -135,9 +135,8 @@ class _ProgramSearch:
     def _cause(self, trail):
         infinite = Check("inf", "find_nan")
         if trail.source is not None or not trail.links:
-            return Fault(
-                infinite.what, "forward", None, note=f"{self._source(trail, None)} was infinite before anything was computed"
-            )
+            note = f"{self._source(trail, None)} was infinite before anything was computed"
+            return Fault(infinite.what, "forward", None, note=note)
         return Fault(infinite.what, **self._told(trail.links[-1]))
 
     def _from_outside(self, walker, trail, chain):
@@ -151,13 +150,8 @@ class _ProgramSearch:
         if trail.links and what == "a constant":
             # A constant of the program belongs to the line that uses it.
             told = {k: v for k, v in self._told(trail.links[-1]).items() if k != "derivative"}
-        return Fault(
-            self.check.what,
-            **told,
-            chain=chain,
-            output=Statistics.of(value),
-            note=f"{what} was wrong before anything was computed",
-        )
+        note = f"{what} was wrong before anything was computed"
+        return Fault(self.check.what, **told, chain=chain, output=Statistics.of(value), note=note)
 
     def _source(self, trail, array):
         value = trail.source[0]
@@ -183,12 +177,8 @@ class _ProgramSearch:
             told = self._told(link)
             what = f"derivative of {told['derivative']}" if told["derivative"] else told["operation"]
             passed = Passed(told["phase"], told["path"], what, told["called_from"] or told["line"])
-            last = found[-1] if found else None
-            if (
-                last is None
-                or link is links[-1]
-                or (last.phase, last.path, last.line) != (passed.phase, passed.path, passed.line)
-            ):
+            last, place = found[-1] if found else None, (passed.phase, passed.path, passed.line)
+            if last is None or link is links[-1] or (last.phase, last.path, last.line) != place:
                 inputs, output = _statistics(link)
                 if last is not None and passed[:4] == last[:4]:
                     found.pop()  # the same operation of a later iteration

@@ -158,10 +158,8 @@ def update_ratio(low: float = 1e-7, high: float = 0.1, then: str | Callable[[str
             if row.kind == "update" and weights.get(row.name):
                 ratio = row.norm / weights[row.name]
                 if not low <= ratio <= high:
-                    yield (
-                        row,
-                        f"its norm is {ratio:.2g} times that of the Parameter, which should be between {low:g} and {high:g}",
-                    )
+                    should = f"which should be between {low:g} and {high:g}"
+                    yield row, f"its norm is {ratio:.2g} times that of the Parameter, {should}"
 
     return Rule("update_ratio", ("parameter", "update"), ("norm",), broken, then)
 
