@@ -294,11 +294,8 @@ def occlusion(
 
     def work(numbers, x, baseline):
         sizes = x.shape[1:]
-        if (
-            len(window) != len(sizes)
-            or len(strides) != len(sizes)
-            or not all(0 < step <= w <= s for step, w, s in zip(strides, window, sizes))
-        ):
+        fit = all(0 < step <= w <= s for step, w, s in zip(strides, window, sizes))
+        if not (fit and len(window) == len(strides) == len(sizes)):
             raise ValueError(
                 f"For 'occlusion', window={window} and strides={strides} should have a number for each axis of {sizes}: a window that fits, and "
                 "strides that are no wider, so that each value is covered."

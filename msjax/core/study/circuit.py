@@ -89,9 +89,8 @@ class Circuit:
         """The circuit of some modules or heads, with all edges from them."""
         kept = check_value(names_of(kept, "kept", "Circuit.of_senders"), kept, "name at least one", "kept", "Circuit.of_senders")
         _check_scores(scores, "Circuit.of_senders")
-        return cls(
-            [(sender, reader) for sender in kept for reader in scores.readers], scores.senders, scores.readers, heads=heads
-        )
+        edges = [(sender, reader) for sender in kept for reader in scores.readers]
+        return cls(edges, scores.senders, scores.readers, heads=heads)
 
     @property
     def mask(self) -> np.ndarray:

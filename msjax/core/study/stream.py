@@ -154,10 +154,8 @@ class Stream:
             given = {entrance.number: Parts.of(components(entrance))}
             given |= head_parts(tape.nodes, entrance) if heads else {}
             for pattern, how in split.items():
-                given |= {
-                    tape.places[name].number: split_parts(name, tape.places[name], how)
-                    for name in matching(tape, [pattern], "stream")
-                }
+                for name in matching(tape, [pattern], "stream"):
+                    given[tape.places[name].number] = split_parts(name, tape.places[name], how)
             carried = Carried(tape.nodes, [entrance], [tape.nodes[n] for n in given if n != entrance.number])
             target = self._target(tape, outs, at)
             if target not in carried:
