@@ -47,7 +47,7 @@ class Run:
             if kind == "update":
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = norm / np.array([weights.get(name, np.nan) for name in names])
-            values = dict.fromkeys(("norm", "norm_min", "norm_max"), norm)
+            values: dict[str, Any] = dict.fromkeys(("norm", "norm_min", "norm_max"), norm)
             values |= {"mean": mean, "zeros": zeros, "wrong": nan + inf, "ratio": ratio}
             self._kinds.setdefault(kind, Columns(HOW)).add([step], names, {plane: v[:, None] for plane, v in values.items()})
             if self._steps % self._every == 0 and "histogram" in of_kind[0].statistics:
