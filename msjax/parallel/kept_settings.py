@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from msjax.core.base.checks import Bounds, check_in_range, check_known, check_type
+from msjax.core.base.checks import Bounds, check_in_range, check_options, check_type
 
 __all__ = [
     "get_algo_parameters", "get_ps_context", "reset_algo_parameters", "reset_ps_context", "set_algo_parameters", "set_ps_context",
@@ -23,14 +23,14 @@ class KeptSettings:
     def set(self, settings: dict[str, Any], who: str) -> None:
         """Keep values, for the function `who`; TypeError or ValueError for one that a setting can't have."""
         for name, value in settings.items():
-            check_known(name, self._defaults, who, "setting", ValueError)
+            check_options([name], self._defaults, who, what="setting", error=ValueError)
             check_type(value, type(self._defaults[name]), name, who)
             check_in_range(value, name, who, **self._ranges.get(name, Bounds()))
         self._values.update(settings)
 
     def get(self, name: str, who: str) -> Any:
         """The value of a setting; ValueError if there is no such setting."""
-        check_known(name, self._defaults, who, "setting", ValueError)
+        check_options([name], self._defaults, who, what="setting", error=ValueError)
         return self._values[name]
 
     def reset(self) -> None:

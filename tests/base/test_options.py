@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import amp, nn, profiler, runtime, train
-from msjax.core.base.checks import check_known, check_options
+from msjax.core.base.checks import check_options
 from msjax.mint import distributed
 
 PACKAGE = Path(ms.__file__).parent
@@ -125,7 +125,7 @@ def test_several_names_may_be_near():
     with pytest.raises(TypeError, match=r"^For 'f', there is no option 'side1'; did you mean 'side' or 'side2'\?$"):
         check_options(["side1"], ("side2", "side", "top"), "f")
     with pytest.raises(ValueError, match=r"^For 'f', there is no key 3; there are a, b.$"):
-        check_known(3, ("a", "b"), "f", "key", ValueError)
+        check_options([3], ("a", "b"), "f", what="key", error=ValueError)
 
 
 # Functions that take what they don't read, and why.

@@ -7,6 +7,7 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypedDict, TypeGuard, Unpack
@@ -45,26 +46,22 @@ def check_axis_number(value: Any, name: str, who: str | None = None) -> Any:
 
 def check_bool(value: object, name: str, who: str | None = None) -> bool:
     """The value, if it is a bool."""
-    if not isinstance(value, bool):
-        raise _type_error(value, name, who, "a bool")
-    return value
+    return check_kind(value, isinstance(value, bool), "be a bool", name, who)
 
 
 def check_str(value: object, name: str, who: str | None = None) -> str:
     """The value, if it is a str."""
-    if not isinstance(value, str):
-        raise _type_error(value, name, who, "a str")
-    return value
+    return check_kind(value, isinstance(value, str), "be a str", name, who)
 
 
 def check_int(value: object, name: str, who: str | None = None, *, low: float | None = None, high: float | None = None) -> int:
     """The value, if it is an int (no bool) from `low` to `high`, both included; None leaves a side open."""
-    return _in_range(_an_int(value, name, who), name, who, low=low, high=high)
+    return check_in_range(check_kind(value, is_int(value), "be an int", name, who), name, who, low=low, high=high)
 
 
 def check_positive_int(value: object, name: str, who: str | None = None) -> int:
     """The value, if it is an int (no bool) above zero."""
-    return _in_range(_an_int(value, name, who), name, who, above=0)
+    return check_in_range(check_kind(value, is_int(value), "be an int", name, who), name, who, above=0)
 
 
 class Bounds(TypedDict, total=False):
@@ -78,16 +75,12 @@ class Bounds(TypedDict, total=False):
 
 def check_number(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
     """The value, if it is an int or a float (no bool) in the range, and not NaN."""
-    if not is_number(value):
-        raise _type_error(value, name, who, "a number")
-    return _in_range(value, name, who, **bounds)
+    return check_in_range(check_kind(value, is_number(value), "be a number", name, who), name, who, **bounds)
 
 
 def check_float(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
     """The value, if it is a float in the range, and not NaN."""
-    if not isinstance(value, float):
-        raise _type_error(value, name, who, "a float")
-    return _in_range(value, name, who, **bounds)
+    return check_in_range(check_kind(value, isinstance(value, float), "be a float", name, who), name, who, **bounds)
 
 
 def check_one_of(value: object, options: Iterable[object], name: str, who: str | None = None) -> Any:
@@ -109,10 +102,10 @@ def check_one_of(value: object, options: Iterable[object], name: str, who: str |
 def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: str, who: str | None = None) -> Any:
     """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
     types = types if isinstance(types, tuple) else (types,)
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        names = [f"{'an' if t.__name__[0] in 'aeiouAEIOU' else 'a'} {t.__name__}" for t in types]
-        raise _type_error(value, name, who, " or ".join(names))
-    return value
+    if isinstance(value, types) and (bool in types or not isinstance(value, bool)):
+        return value
+    names = [f"{'an' if t.__name__[0] in 'aeiouAEIOU' else 'a'} {t.__name__}" for t in types]
+    return check_kind(value, False, f"be {' or '.join(names)}", name, who)
 
 
 def check_kind(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
@@ -171,9 +164,27 @@ def check_optimizer(value: Any, who: str) -> Any:
     return check_kind(value, fits, "be one of optax, such as optax.adam(1e-3)", "optimizer", who)
 
 
-def check_in_range(value: Any, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> Any:
+def check_in_range(
+    value: Any,
+    name: str,
+    who: str | None = None,
+    *,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
+) -> Any:
     """The value, a number, if it is in the range."""
-    return _in_range(value, name, who, **bounds)
+    # NaN is not equal to itself: it is in no range.
+    if (
+        value == value
+        and (low is None or value >= low)
+        and (above is None or value > above)
+        and (high is None or value <= high)
+        and (below is None or value < below)
+    ):
+        return value
+    raise ValueError(f"{_named(name, who)} should {_range(low, above, high, below)}, but got {value}.")
 
 
 def check_rank(x: Any, ranks: int | Collection[int], name: str, who: str | None = None) -> Any:
@@ -220,54 +231,37 @@ def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: fl
     """
     values = value.tolist() if hasattr(value, "tolist") else value
     values = (values,) * n if is_int(values) else values
-    if not isinstance(values, (tuple, list)) or not all(map(is_int, values)):
-        raise _type_error(value, name, who, _int_or_ints(n))
+    should = "be an int" if n == 1 else f"be an int or {n} ints"
+    check_kind(value, isinstance(values, (tuple, list)) and all(map(is_int, values)), should, name, who)
     if len(values) != n:
-        raise ValueError(f"{_named(name, who)} should be {_int_or_ints(n)}, but got {describe(value)}.")
+        raise ValueError(f"{_named(name, who)} should {should}, but got {describe(value)}.")
     for one in values:
-        _in_range(one, name, who, low=low)
+        check_in_range(one, name, who, low=low)
     return tuple(values)
-
-
-def check_known(name: str, known: Collection[str], who: str, what: str, error: type[Exception]) -> None:
-    """Raise if there is no such name.
-
-    Args:
-        name: what was given.
-        known: the names that there are.
-        who: the function that was called.
-        what: what the names are of, such as "option".
-        error: the class of the exception.
-
-    Raises:
-        error: it names those that are close to the one that was given; all, if none is.
-
-    Example:
-        >>> from msjax.core.base.checks import check_known
-        >>> check_known("colour", ["color", "size"], "paint", "option", TypeError)
-        Traceback (most recent call last):
-        TypeError: For 'paint', there is no option 'colour'; did you mean 'color'?
-    """
-    if name in known:
-        return
-    import difflib  # here, since it is needed for errors only
-
-    near = difflib.get_close_matches(str(name), known)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}."
-    raise error(f"For '{who}', there is no {what} {name!r}; {hint}")
 
 
 def check_options(
     options: Iterable[str], known: Collection[str], who: str, *, what: str = "option", error: type[Exception] = TypeError
 ) -> None:
-    """Raise if a function that takes ``**options`` was given one that it doesn't know; see `check_known`.
+    """Raise `error` if a name that was given, as a function that takes ``**options`` was, is not known.
 
     Args:
         options: the names that were given, or a dict of the options.
-        known: the names of all options, also of those that are parameters of their own: one that is misspelt may be meant.
+        known: the names of all options, also of those that are parameters of their own: one that is misspelt may be meant. The message
+            names those that are close to the one that was given; all, if none is.
+        what: what the names are of.
+
+    Example:
+        >>> from msjax.core.base.checks import check_options
+        >>> check_options({"colour": "red"}, ["color", "size"], "paint")
+        Traceback (most recent call last):
+        TypeError: For 'paint', there is no option 'colour'; did you mean 'color'?
     """
     for name in options:
-        check_known(name, known, who, what, error)
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known)
+            hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are {', '.join(known)}."
+            raise error(f"For '{who}', there is no {what} {name!r}; {hint}")
 
 
 def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
@@ -315,35 +309,6 @@ def _came(value):
     parts = value if isinstance(value, (tuple, list)) else (value,)
     plain = all(part is None or isinstance(part, (bool, str)) or is_number(part) for part in parts)
     return f"got {repr(value) if isinstance(value, str) else value if plain else describe(value)}"
-
-
-def _an_int(value, name, who):
-    if not is_int(value):
-        raise _type_error(value, name, who, "an int")
-    return value
-
-
-def _type_error(value, name, who, expected):
-    return TypeError(f"{_named(name, who)} should be {expected}, but got {describe(value)}.")
-
-
-def _int_or_ints(n):
-    return "an int" if n == 1 else f"an int or {n} ints"
-
-
-def _in_range(
-    value, name, who, low: float | None = None, above: float | None = None, high: float | None = None, below: float | None = None
-):
-    # NaN is not equal to itself: it is in no range.
-    if (
-        value == value
-        and (low is None or value >= low)
-        and (above is None or value > above)
-        and (high is None or value <= high)
-        and (below is None or value < below)
-    ):
-        return value
-    raise ValueError(f"{_named(name, who)} should {_range(low, above, high, below)}, but got {value}.")
 
 
 def _range(low: float | None, above: float | None, high: float | None, below: float | None):

@@ -15,7 +15,6 @@ from msjax.core.base.checks import (
     check_bool,
     check_int,
     check_kind,
-    check_known,
     check_one_of,
     check_options,
     check_positive_int,
@@ -158,7 +157,7 @@ def get_context(attr_key: str) -> Any:
         return SETTINGS.device_target or _default_target()
     if attr_key in _SETTERS:
         return getattr(*_ELSEWHERE.get(attr_key, (SETTINGS, attr_key)))
-    check_known(attr_key, _names(), "get_context", "setting", ValueError)
+    check_options([attr_key], _names(), "get_context", what="setting", error=ValueError)
     return SETTINGS.kept[attr_key]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.core.base.checks import check_known, check_one_of, check_options, check_type, check_value
+from msjax.core.base.checks import check_one_of, check_options, check_type, check_value
 
 
 class ParallelMode:
@@ -107,7 +107,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
     Raises:
         ValueError: an unknown setting.
     """
-    check_known(attr_key, _DEFAULTS, "get_auto_parallel_context", "setting", ValueError)
+    check_options([attr_key], _DEFAULTS, "get_auto_parallel_context", what="setting", error=ValueError)
     return _SETTINGS.get(attr_key, _DEFAULTS[attr_key])
 
 
