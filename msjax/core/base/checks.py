@@ -109,16 +109,11 @@ def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: st
 
 
 def check_kind(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
-    """The value, if what the caller asks of its type holds.
+    """The value, if `fits` says that it is of the right type; else TypeError.
 
     Args:
-        value: what came.
-        fits: whether it is of the right type.
         should (str): the message's words for that, from the verb on, such as "be a tuple or list".
         name (str): the argument; one that contains a blank, such as "the input", stands in the message without quotes.
-
-    Raises:
-        TypeError: `fits` is false.
     """
     if not fits:
         raise TypeError(f"{_named(name, who)} should {should}, but got {describe(value)}.")
@@ -126,10 +121,7 @@ def check_kind(value: Any, fits: object, should: str, name: str, who: str | None
 
 
 def check_value(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
-    """The value, if what the caller asks of it, or of its shape, holds; the arguments are those of `check_kind`.
-
-    Raises:
-        ValueError: `fits` is false.
+    """The value, if `fits` says that it, or its shape, is right; else ValueError. The arguments are those of `check_kind`.
 
     Example:
         >>> from msjax.core.base.checks import check_value
@@ -189,10 +181,10 @@ def check_in_range(
 
 def check_rank(x: Any, ranks: int | Collection[int], name: str, who: str | None = None) -> Any:
     """The Tensor or array, if it has this number of axes, or one of these numbers."""
-    if x.ndim != ranks and (isinstance(ranks, int) or x.ndim not in ranks):
-        numbers = (ranks,) if isinstance(ranks, int) else ranks
+    ranks = (ranks,) if isinstance(ranks, int) else ranks
+    if x.ndim not in ranks:
         raise ValueError(
-            f"{_named(name, who)} should have {' or '.join(map(str, numbers))} axes, but its shape is {tuple(x.shape)}."
+            f"{_named(name, who)} should have {' or '.join(map(str, ranks))} axes, but its shape is {tuple(x.shape)}."
         )
     return x
 
@@ -265,16 +257,10 @@ def check_options(
 
 
 def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
-    """Raise unless there is such an axis.
+    """TypeError unless an axis is an int, ValueError unless there is such an axis.
 
     Args:
-        axis: what was given.
-        rank (int): how many axes there are.
         bools (bool): whether True and False pass as 1 and 0, with which compiled programs share a key.
-
-    Raises:
-        TypeError: `axis` is not an int.
-        ValueError: there is no such axis.
     """
     if not isinstance(axis, int) or (isinstance(axis, bool) and not bools):
         raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
