@@ -11,7 +11,7 @@ from flax import nnx
 
 from msjax.core.base.split import Split
 from msjax.core.models.capture import capture
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.hooked import paths
 from msjax.core.tools.describing import hooks_in_words
 from msjax.core.tools.model_tools import tools_of

@@ -14,8 +14,7 @@ from msjax.core.base.arrays import is_float
 from msjax.core.base.checks import check_type
 from msjax.core.base.split import Split, opened
 from msjax.core.hooks.places import is_array
-from msjax.core.models.frameworks.framework import framework_of
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import framework_of, registry_of
 from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.fault import Fault, not_hooked

@@ -14,8 +14,7 @@ from flax import nnx
 from msjax.core.base.checks import check_bool, check_path
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.capture import capture, sum_of_floats
-from msjax.core.models.frameworks.framework import framework_of
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import framework_of, registry_of
 from msjax.core.models.hooked import as_function, hooked, paths, unhooked
 from msjax.core.models.inputs import call_of
 from msjax.core.tools import foreign

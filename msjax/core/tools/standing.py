@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msjax.core.base.recent import Recent
 from msjax.core.base.weak import identity
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import registry_of
 
 T = TypeVar("T", bound="Standing")
 

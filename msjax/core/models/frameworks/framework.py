@@ -1,6 +1,7 @@
 """What hooks and captures ask of a framework's models: one class a framework, found by the model.
 
-A framework that isn't imported has no models, so none is imported to find out. Cells are on a higher floor, and bring theirs.
+A framework that isn't imported has no models, so none is imported to find out. Cells are on a higher floor, and bring theirs; a model that
+`hooked` made has its own.
 """
 
 from __future__ import annotations
@@ -126,14 +127,19 @@ def add_framework(framework: Framework, first: bool = False) -> None:
     _FRAMEWORKS.insert(0 if first else len(_FRAMEWORKS), framework)
 
 
+def registry_of(model: object) -> Any:
+    """The `Registry` of a model of linen, equinox or haiku that `hooked` made, or None."""
+    return getattr(model, "msjax_registry", None)
+
+
 def framework_of(model: Any) -> Framework | None:
     """The framework that a model is of, as it takes hooks; None for a plain function, and for what `hooked` has yet to take."""
-    return next((framework for framework in _there() if framework.owns(model)), None)
+    return registry_of(model) or next((framework for framework in _there() if framework.owns(model)), None)
 
 
 def framework_of_function(fn: Any) -> Framework | None:
     """The framework of a model that is called, or of which a method is."""
-    return next((framework for framework in _there() if framework.owns_function(fn)), None)
+    return registry_of(fn) or next((framework for framework in _there() if framework.owns_function(fn)), None)
 
 
 def _there():

@@ -17,7 +17,7 @@ from msjax.core.hooks.hook import Hook, HookSite, HookTable, RemovableHandle
 from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
-from msjax.core.models.frameworks.framework import Framework, Pure, add_framework
+from msjax.core.models.frameworks.framework import Framework, Pure
 from msjax.core.models.hook_registry import HookRegistry, Registration, handle_of
 from msjax.core.models.where import Where, call_name, check_texts, matches, named_methods, no_match, selected_calls, where_key
 
@@ -57,14 +57,14 @@ class ModuleAt(HookSite):
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return {} if self.registry is None else self.registry.tables(self.path)
+        return {} if self.registry is None else self.registry.tables_at(self.path)
 
     def __repr__(self) -> str:
         return f"<hooks of {self.path or 'the model'} ({self.cls_name})>"
 
 
-class Registry(HookRegistry):
-    """The hooks of a hooked model.
+class Registry(HookRegistry, Framework):
+    """The hooks of a hooked model, and what is asked of the framework of that model.
 
     Attributes:
         number: no other living Registry has it: programs of one that is gone are found again for one that has the same hooks.
@@ -116,9 +116,22 @@ class Registry(HookRegistry):
         name = cls.__name__
         return self._at.get((path, name)) or self._at.setdefault((path, name), ModuleAt(self, path, name))
 
-    def paths(self, model: object) -> dict[str, Any]:
-        """{path: module} of a hooked model."""
+    def paths(self, model: Any) -> dict[str, Any]:
         return dict(self.modules)
+
+    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
+        return [("", self)]
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
+        row = Registration(kind, hook, prepend, where, [], self.chosen(self.paths(model), where, _who(kind)))
+        self.add(row)
+        return handle_of(hook, row.registries)
+
+    def pure(self, model: Any) -> Pure:
+        def run(model, options, args, kwargs):
+            return *options.of_function(model)(*args, **kwargs), None
+
+        return Pure("equinox", model, run, owner=self.life())
 
     def function(self, model: Any) -> Callable[..., Any]:
         """What is called to run a hooked model."""
@@ -132,8 +145,7 @@ class Registry(HookRegistry):
         """The names of the calls that `where` selects, of the modules that are known; ValueError if it selects none of them."""
         return {call_name(path, method) for path, _, method in selected_calls(modules, where, who)} if modules else set()
 
-    def unhookable(self, model: object) -> dict[str, str]:
-        """{path: why} of the modules that take no hooks."""
+    def unhookable(self, model: Any) -> dict[str, str]:
         return {}
 
     def see(self, path: str, module: object) -> None:
@@ -157,7 +169,7 @@ class Registry(HookRegistry):
             check_texts(self.modules, row.where, _who(row.kind), row.calls)
         self._checked = True
 
-    def tables(self, path: str) -> dict[str, HookTable]:
+    def tables_at(self, path: str) -> dict[str, HookTable]:
         """{name of a method: its hooks} of a module."""
         inside = f"{path}.".lstrip(".")
         calls = [name for row in self._rows for name in row.calls if name not in self.modules and name.startswith(inside)]
@@ -229,39 +241,3 @@ def named_leaves(tree: Any) -> list[tuple[str, Any]]:
 def key_name(key: Any) -> str:
     """A key of a path in a pytree as it stands in the paths of modules."""
     return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
-
-
-def registry_of(model: object) -> Registry | None:
-    """The Registry of a hooked model, or None."""
-    return getattr(model, "msjax_registry", None)
-
-
-class HookedModels(Framework):
-    """What `hooked` makes of models of linen, equinox and haiku."""
-
-    def owns(self, model: Any) -> bool:
-        return registry_of(model) is not None
-
-    def paths(self, model: Any) -> dict[str, Any]:
-        return model.msjax_registry.paths(model)
-
-    def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
-        return [("", model.msjax_registry)]
-
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
-        registry = model.msjax_registry
-        row = Registration(kind, hook, prepend, where, [], registry.chosen(registry.paths(model), where, _who(kind)))
-        registry.add(row)
-        return handle_of(hook, row.registries)
-
-    def unhookable(self, model: Any) -> dict[str, str]:
-        return model.msjax_registry.unhookable(model)
-
-    def pure(self, model: Any) -> Pure:
-        def run(model, options, args, kwargs):
-            return *options.of_function(model)(*args, **kwargs), None
-
-        return Pure("equinox", model, run, owner=model.msjax_registry.life())
-
-
-add_framework(HookedModels())

@@ -14,8 +14,8 @@ from flax import nnx
 
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
+from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.frameworks.nnx_outputs import objects_among, write_all
-from msjax.core.models.frameworks.registry import registry_of
 from msjax.core.models.static_leaves import join, split
 from msjax.core.tools.checking import Check, unraised
 from msjax.core.tools.checks.finding import find_in_call, not_again

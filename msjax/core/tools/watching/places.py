@@ -11,7 +11,7 @@ from flax import nnx
 from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.weak import identity
 from msjax.core.hooks.values import ARRAYS, Values
-from msjax.core.models.frameworks.registry import registry_of
+from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.hooked import framework_with_hooks, paths
 from msjax.core.models.where import Where, selected_calls
 from msjax.core.tools.hook_set import ModuleHookSet, names_in
