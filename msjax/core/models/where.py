@@ -33,12 +33,17 @@ def check_texts(modules: dict[str, Any], where: Where, who: str, names: Iterable
             raise no_match(modules, one, who)
 
 
+def why_not_called(module: Any) -> str | None:
+    """Why a module has no call that hooks could run around; None if it has one."""
+    return None if callable(module) else "it has no __call__, so that a hook would never run"
+
+
 def selected_calls(
     modules: dict[str, Any],
     where: Where,
     who: str,
     with_methods: Callable[[], Iterable[tuple[str, Any]]] | None = None,
-    why_not: Callable[[Any], str | None] | None = None,
+    why_not: Callable[[Any], str | None] = why_not_called,
 ) -> list[tuple[str, Any, str]]:
     """(path, module, name of the method) of the calls that `where` selects; ValueError if it, or a text in it, selects none that can be hooked.
 
@@ -48,7 +53,7 @@ def selected_calls(
         modules: {path: module} of those that can be called.
         who: names the function that was called.
         with_methods (callable, optional): returns (path, module) of those with other methods; by default they are the same.
-        why_not (callable, optional): why a module's call can't be hooked, or None.
+        why_not (callable): why a module's call can't be hooked, or None.
     """
     if callable(where) and not isinstance(where, type):
         check_function(where, who, "where", ("path", "module"))
@@ -57,17 +62,12 @@ def selected_calls(
     if not matching and not methods:
         raise no_match(modules, where, who)
     check_texts(modules, where, who, [call_name(*call[::2]) for call in (*matching, *methods)])
-    reasons = [why_not_called(module) or (why_not(module) if why_not is not None else None) for _, module, _ in matching]
+    reasons = [why_not(module) for _, module, _ in matching]
     chosen = [call for call, reason in zip(matching, reasons) if reason is None]
     if not chosen and not methods:
         name, module, _ = matching[0]
         raise ValueError(f"For '{called(who)}', {name or 'the model'!r} ({type(module).__name__}) takes no hooks: {reasons[0]}.")
     return [*chosen, *methods]
-
-
-def why_not_called(module: Any) -> str | None:
-    """Why a module has no call that hooks could run around; None if it has one."""
-    return None if callable(module) else "it has no __call__, so that a hook would never run"
 
 
 def named_methods(modules: Callable[[], Iterable[tuple[str, Any]]], where: Where) -> list[tuple[str, Any, str]]:

@@ -75,13 +75,9 @@ class _OfModules(Registry):
     def unhookable(self, model):
         found = {}
         for path, module in _every(model):
-            if hasattr(module, SITE):
-                why = why_not_called(module) or why_not_hooked(module)
-            elif hasattr(module, "__wrapped__"):
-                why = "equinox made it of a function: hook the module that calls it"
-            else:
-                why = why_not_called(module)
-            if why is not None:
+            if hasattr(module, "__wrapped__") and not hasattr(module, SITE):
+                found[path] = "equinox made it of a function: hook the module that calls it"
+            elif (why := why_not_hooked(module)) is not None:
                 found[path] = why
         return found
 
@@ -221,8 +217,8 @@ def _is_method(cls, name):
 
 def why_not_hooked(module: object) -> str | None:
     """Why a module takes no hooks; None if it does."""
-    if _is_method(type(module), "__call__"):
-        return None
+    if not callable(module) or _is_method(type(module), "__call__"):
+        return why_not_called(module)
     return f"its __call__ is a {type(inspect.getattr_static(type(module), '__call__')).__name__}, not a method"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from msjax.core.hooks.hook import Hook, HookTable, RemovableHandle
@@ -70,9 +70,9 @@ class Framework:
         """{path: module} of the modules that can be called; "" is the model itself."""
         raise NotImplementedError
 
-    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
-        """(path, module, method) of the calls that `where` selects; ValueError if it selects none. `who` names the function that was called."""
-        return selected_calls(self.paths(model), where, who)
+    def all_modules(self, model: Any) -> Iterable[tuple[str, Any]]:
+        """(path, module) of all modules, those that can't be called, too."""
+        return self.paths(model).items()
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         """What has the hooks of one module."""
@@ -87,7 +87,8 @@ class Framework:
         registries: list[Any] = []
         handle, rows = handle_of(hook, registries), {}
         try:
-            for path, module, method in self.calls(model, where, f"register_{kind}_hook"):
+            calls = selected_calls(self.paths(model), where, f"register_{kind}_hook", lambda: self.all_modules(model))
+            for path, module, method in calls:
                 if method not in rows:
                     rows[method] = Registration(kind, hook, prepend, where, registries, {method})
                 self.registry(module, path).add(rows[method])
@@ -106,8 +107,7 @@ class Framework:
 
     def unhookable(self, model: Any) -> dict[str, str]:
         """{path: why} of the modules that take no hooks."""
-        paths = self.paths(model)
-        return {path: why for path, module in paths.items() if (why := why_not_called(module)) is not None}
+        return {path: why for path, module in self.all_modules(model) if (why := why_not_called(module)) is not None}
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         """The function that `hooks.capture` returns for a model; see `msjax.core.models.capture.CaptureOptions`."""

@@ -28,7 +28,7 @@ from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modul
 from msjax.core.models.frameworks.nnx_outputs import pure_call, write_changes
 from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
-from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
+from msjax.core.models.where import call_name
 
 
 class NnxModels(Framework):
@@ -43,8 +43,8 @@ class NnxModels(Framework):
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
 
-    def calls(self, model: Any, where: Where, who: str) -> list[tuple[str, Any, str]]:
-        return selected_calls(callable_modules(model), where, who, lambda: nnx_modules(model))
+    def all_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
+        return nnx_modules(model)
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         framework = self._framework(module)
@@ -65,9 +65,6 @@ class NnxModels(Framework):
     def _framework(self, module) -> Any:
         """That of a module in a model: cells have hooks of their own kind."""
         return framework_of(module) if hasattr(module, "_hooks") else self
-
-    def unhookable(self, model: Any) -> dict[str, str]:
-        return {path: why for path, module in nnx_modules(model) if (why := why_not_called(module)) is not None}
 
     def pure(self, model: Any) -> Pure:
         module, method = (model, "__call__") if self.owns(model) else (model.__self__, model.__name__)
