@@ -161,6 +161,8 @@ def capture_options(
     check_value(loss, loss is None or gradients, "come with gradients=True", "loss", who)
     if max_steps is not None:
         check_positive_int(max_steps, "max_steps", who)
+    if stop_after is not None:
+        check_kind(stop_after, isinstance(stop_after, str), "be the name of a place", "stop_after", who)
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
@@ -171,11 +173,11 @@ def capture_options(
         statistic,
         sum_of_floats if loss is None else loss,
         max_steps,
-        _stop(stop_after),
+        None if stop_after is None else Patterns([stop_after]),
     )
     if gradients and stop_after is not None:
         raise ValueError(
-            f"For '{called('capture')}', there are no gradients with 'stop_after': nothing is computed from which they could come."
+            f"For '{who}', there are no gradients with 'stop_after': nothing is computed from which they could come."
         )
     return options
 
@@ -212,7 +214,65 @@ class CaptureOptions(NamedTuple):
 
     def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of a function of arrays."""
-        return _capturing(fn, self)
+
+        def run(*args, **kwargs):
+            scopes = self.listing or any(pattern.operations for pattern in self.patterns)
+            program = Program(with_written(fn), args, kwargs, Tracing(self.edits, self.parts, scopes))
+            planner = Planner(
+                RULES,
+                self.select,
+                self.edits,
+                self.gradients,
+                self.statistic,
+                lines=self.listing or any(pattern.lines for pattern in self.patterns),
+                operations=scopes,
+                max_steps=self.max_steps,
+            )
+            block = planner.block(program.closed)
+            if self.listing:
+                return None, planner.listed
+            _check_selected(self, planner)
+            interpreter = Interpreter(self.edits, self.max_steps)
+            if self.stop is not None:
+                # What the wanted values don't need, the compiler leaves out.
+                names = {place.name for place in _until(self.stop, planner.listed)}
+                before = [i for i, found in enumerate(block.found) if found.name in names]
+
+                def first(consts, inputs):
+                    own = replace(block, closed=block.closed.replace(consts=consts))
+                    return [interpreter.run(own, inputs)[1][i] for i in before]
+
+                got = run_same_program(first, block.closed.consts, program.inputs)
+                return None, _captured(self.select, [block.found[i] for i in before], got)
+
+            def probed(probes):
+                outs, got = interpreter.run(block, program.inputs, (), probes)
+                result, written = program.result(outs)
+                total = self._differentiated(result) if self.gradients else None
+                return total, (result, written, got)
+
+            if self.gradients:
+                probes = [shape.zeros() for found in block.found for shape in found.probes]
+                try:
+                    grads, (result, written, got) = jax.grad(probed, has_aux=True)(probes)
+                except jax.errors.UnexpectedTracerError as error:
+                    raise ValueError(_CLOSED_OVER.format(who=called("capture"))) from error
+            else:
+                grads, (_, (result, written, got)) = (), probed(())
+            if self.writes:
+                write_to((args, kwargs), written)
+            return result, _captured(self.select, block.found, got, grads)
+
+        return run
+
+    def _differentiated(self, result):
+        total = self.total(result)
+        if not is_array_or_number(total) or jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
+            raise NothingToDifferentiateError(
+                f"For '{called('capture')}', what is differentiated should be a real floating-point number, but the loss or metric (by "
+                f"default the result's sum) returned {describe(total)}."
+            )
+        return total
 
     def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
         """The capturing function of one that returns (result, state), of which the result is differentiated.
@@ -221,14 +281,7 @@ class CaptureOptions(NamedTuple):
             names: places that it has, beside those that its program shows.
         """
         total = self.total
-        return _capturing(call, self._replace(names=names, total=lambda result: total(result[0])))
-
-
-def _stop(name):
-    if name is None:
-        return None
-    check_kind(name, isinstance(name, str), "be the name of a place", "stop_after", called("capture"))
-    return Patterns([name])
+        return self._replace(names=names, total=lambda result: total(result[0])).of_function(call)
 
 
 def _edits(edit):
@@ -238,67 +291,6 @@ def _edits(edit):
     for fn in edit.values():
         check_function(fn, "capture", "edit", ("value", "index"))
     return Edits(tuple([Edit(Patterns(pattern, "edit"), fn, pattern) for pattern, fn in edit.items()]))
-
-
-def _capturing(fn, options):
-    def run(*args, **kwargs):
-        patterns = options.patterns
-        scopes = options.listing or any(pattern.operations for pattern in patterns)
-        program = Program(with_written(fn), args, kwargs, Tracing(options.edits, options.parts, scopes))
-        planner = Planner(
-            RULES,
-            options.select,
-            options.edits,
-            options.gradients,
-            options.statistic,
-            lines=options.listing or any(pattern.lines for pattern in patterns),
-            operations=scopes,
-            max_steps=options.max_steps,
-        )
-        block = planner.block(program.closed)
-        if options.listing:
-            return None, planner.listed
-        _check_selected(options, planner)
-        interpreter = Interpreter(options.edits, options.max_steps)
-        if options.stop is not None:
-            # What the wanted values don't need, the compiler leaves out.
-            names = {place.name for place in _until(options.stop, planner.listed)}
-            before = [i for i, found in enumerate(block.found) if found.name in names]
-
-            def first(consts, inputs):
-                own = replace(block, closed=block.closed.replace(consts=consts))
-                return [interpreter.run(own, inputs)[1][i] for i in before]
-
-            got = run_same_program(first, block.closed.consts, program.inputs)
-            return None, _captured(options.select, [block.found[i] for i in before], got)
-        if not options.gradients:
-            outs, got = interpreter.run(block, program.inputs)
-            result, written = program.result(outs)
-            if options.writes:
-                write_to((args, kwargs), written)
-            return result, _captured(options.select, block.found, got)
-
-        def probed(probes):
-            outs, got = interpreter.run(block, program.inputs, (), probes)
-            result, written = program.result(outs)
-            total = options.total(result)
-            if not is_array_or_number(total) or jnp.shape(total) or not jnp.issubdtype(jnp.result_type(total), jnp.floating):
-                raise NothingToDifferentiateError(
-                    f"For '{called('capture')}', what is differentiated should be a real floating-point number, but the loss or metric (by "
-                    f"default the result's sum) returned {describe(total)}."
-                )
-            return total, (result, written, got)
-
-        probes = [shape.zeros() for found in block.found for shape in found.probes]
-        try:
-            grads, (result, written, got) = jax.grad(probed, has_aux=True)(probes)
-        except jax.errors.UnexpectedTracerError as error:
-            raise ValueError(_CLOSED_OVER.format(who=called("capture"))) from error
-        if options.writes:
-            write_to((args, kwargs), written)
-        return result, _captured(options.select, block.found, got, grads)
-
-    return run
 
 
 _CLOSED_OVER = """For '{who}', a rule of jax.custom_jvp or jax.custom_vjp uses a traced value of the function around it, which is
