@@ -188,9 +188,9 @@ class CaptureOptions(NamedTuple):
     select: Patterns
     edits: Edits
     gradients: bool
-    statistic: object
+    statistic: Callable[[jax.Array], Any] | None
     total: Callable[[Any], Any]
-    max_steps: object
+    max_steps: int | None
     stop: Patterns | None = None
     names: Sequence[Any] = ()  # those that `fn` has, beside those that its program shows
     writes: bool = False  # whether what the call writes to the nnx objects among its arguments is written to the caller's
