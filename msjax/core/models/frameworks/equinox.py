@@ -14,7 +14,7 @@ import numpy as np
 
 from msjax.core.base.arrays import is_tracer
 from msjax.core.models.array_hooks import SITE
-from msjax.core.models.frameworks.registry import NUMBERS, ModuleAt, Registry, key_name, named_leaves
+from msjax.core.models.frameworks.registry import NUMBERS, ModuleAt, Registry, named_leaves
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, selected_calls, why_not_called
 
@@ -123,7 +123,7 @@ def _every(module, path=""):
 
 def _inside(path, name, keys):
     """The path of a module that stands, in containers with these keys, in attribute `name` of the module at `path`."""
-    return ".".join([*([path] if path else []), name, *map(key_name, keys)])
+    return jax.tree_util.keystr((*([path] if path else []), name, *keys), simple=True, separator=".")
 
 
 def _copy(module, registry, path=""):

@@ -233,11 +233,6 @@ def _who(kind):
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
     """(dotted name, array) of the arrays in a pytree."""
-    leaves, _ = jax.tree.flatten_with_path(tree)
-    named = [(".".join(map(key_name, path)), leaf) for path, leaf in leaves if hasattr(leaf, "dtype")]
+    leaves = jax.tree.leaves_with_path(tree)
+    named = [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves if hasattr(leaf, "dtype")]
     return [(name.replace("/", "."), leaf) for name, leaf in named]
-
-
-def key_name(key: Any) -> str:
-    """A key of a path in a pytree as it stands in the paths of modules."""
-    return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))

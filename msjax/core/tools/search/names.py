@@ -11,7 +11,6 @@ from flax import nnx
 
 from msjax.core.base.split import opened
 from msjax.core.hooks.places import is_array
-from msjax.core.models.frameworks.registry import key_name
 
 
 class LeafName(str):
@@ -80,7 +79,7 @@ def _names(value, outer, of_model=False):
     """The `LeafName` of each array in a pytree."""
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(opened(value), is_leaf=_is_variable)[0]:
-        keys, text = tuple(map(key_name, path)), f"{outer}{jax.tree_util.keystr(path)}"
+        keys, text = tuple(jax.tree_util.keystr((key,), simple=True) for key in path), f"{outer}{jax.tree_util.keystr(path)}"
         if _is_variable(leaf):
             text = f"{'the ' if of_model else ''}{type(leaf).__name__} {'.'.join(keys)}" + ("" if of_model else f" of {outer}")
         for array in jax.tree.leaves(leaf):
