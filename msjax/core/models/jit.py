@@ -15,6 +15,7 @@ from msjax.core.base.errors import check_function
 from msjax.core.base.recent import Recent
 from msjax.core.base.weak import identity
 from msjax.core.jaxprs.observers import with_observed
+from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.static_leaves import is_equinox, join, on_split, split
 
 # The programs of so many hooked models are kept, those that were used last.
@@ -98,12 +99,11 @@ class _Jitted:
         if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
             return "nnx", nnx_jit.hooked_among((args, kwargs))
         structure = jax.tree.structure((args, kwargs))
-        known = self._kinds.get(structure)
-        kind, registries = known or self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
+        kind, registries = self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
         if nnx_jit is not None and kind == "nnx":
             return kind, nnx_jit.hooked_among((args, kwargs))
         if self._has_static:  # they are no part of the structure
-            static = [getattr(value, "msjax_registry", None) for value in (*args, *kwargs.values())]
+            static = [registry_of(value) for value in (*args, *kwargs.values())]
             registries = [*registries, *[each for each in static if each is not None and each not in registries]]
         return kind, [registry.life() for registry in registries]
 
