@@ -167,15 +167,10 @@ def run_kept(
     owner = None if pure.owner is None else identity(pure.owner)
     found_by = pure.anchor, owner, key, bool(chosen), contents_of(split.rest[0])
     owners = () if pure.owner is None else (pure.owner,)
-    made = (lambda: _FirstQuick(run, chosen)) if chosen else lambda: jax.jit(run)
-    return _KEPT.of(found_by, made, _MOST, owners)(split).joined()
+    return _KEPT.of(found_by, lambda: _first_quick(run, chosen) if chosen else jax.jit(run), _MOST, owners)(split).joined()
 
 
-class _FirstQuick:
+def _first_quick(fn, options):
     """A compiled function whose first runs have the compiler's options for few runs."""
-
-    def __init__(self, fn: Callable[..., Any], options: dict[str, Any]):
-        self._quick, self._optimized, self._runs = jax.jit(fn, compiler_options=options), jax.jit(fn), itertools.count()
-
-    def __call__(self, *args: Any) -> Any:
-        return (self._quick if next(self._runs) < _FEW else self._optimized)(*args)
+    quick, optimized, runs = jax.jit(fn, compiler_options=options), jax.jit(fn), itertools.count()
+    return lambda split: (quick if next(runs) < _FEW else optimized)(split)
