@@ -49,22 +49,18 @@ def call_with_array_hooks(
         # All calls of hooks that a program of the user's makes within have one order, also on several devices.
         return CallbackBatch.of_call(ARRAYS, lambda: CallFrame(subject, _PRESENT, ARRAYS).run(function, args, kwargs))
     except RecursionError as error:
-        raise_if_endless(error, owner, owners)
+        # At the outermost call of a module that has called itself again and again, an error of a few lines.
+        depth = owners.count(owner)
+        error.calls = max(depth, getattr(error, "calls", 0))  # pyright: ignore[reportAttributeAccessIssue]
+        if depth == 1 and error.calls > 8:  # pyright: ignore[reportAttributeAccessIssue]
+            raise RecursionError(
+                f"The {owner_named(owners)} called itself without end: does one of its hooks call the model, which calls the hook again? "
+                "Call it within `with hooks.without(model):`."
+            ) from None
         raise
     finally:
         owners.pop()
         subject.during = None
-
-
-def raise_if_endless(error: RecursionError, owner: Any, owners: list[Any]) -> None:
-    """Raise an error of a few lines at the outermost call of a module that has called itself again and again."""
-    depth = owners.count(owner)
-    error.calls = max(depth, getattr(error, "calls", 0))  # pyright: ignore[reportAttributeAccessIssue]
-    if depth == 1 and error.calls > 8:  # pyright: ignore[reportAttributeAccessIssue]
-        raise RecursionError(
-            f"The {owner_named(owners)} called itself without end: does one of its hooks call the model, which calls the hook again? "
-            "Call it within `with hooks.without(model):`."
-        ) from None
 
 
 def _on_copies(function, /, *args, **kwargs):

@@ -164,9 +164,7 @@ def with_hooks(
 
 
 def _hooks(fn, treedefs):
-    if fn is None:
-        return ()
-    return (Hook.new(_OnLeaves(fn, treedefs, skip=1)),)
+    return () if fn is None else (Hook.new(_OnLeaves(fn, treedefs, skip=1)),)
 
 
 def _forward(fn, kind, before, value):

@@ -205,25 +205,18 @@ _ARGUMENTS = {
 
 
 def _register(model, kind, fn, where, prepend, options):
-    check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    arguments = _ARGUMENTS[kind]
+    who, arguments = f"register_{kind}_hook", _ARGUMENTS[kind]
+    check_hook(fn, who, options["observe"], options["traced"])
     for name, value in (("prepend", prepend), *options.items()):
         if name not in ("observe", "traced"):
-            check_bool(value, name, f"register_{kind}_hook")
-    check_arity(
-        fn, f"register_{kind}_hook", (*arguments[:2], "kwargs", *arguments[2:]) if options.get("with_kwargs") else arguments
-    )
+            check_bool(value, name, who)
+    check_arity(fn, who, (*arguments[:2], "kwargs", *arguments[2:]) if options.get("with_kwargs") else arguments)
     return put_hook(model, kind, Hook.registered(fn, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> RemovableHandle:
-    """Register a Hook that is made already. One that comes again finds the programs that were compiled with it.
-
-    Args:
-        model: a Cell, a flax nnx module, or what `hooked` made of another model.
-        kind: "forward" and the like.
-        hook (Hook): its function gets and returns the values of the module.
-        where, prepend: see `register_forward_pre_hook`.
+    """Register a Hook that is made already, as `register_forward_hook` and its kin do. One that comes again finds the programs that were compiled
+    with it.
     """
     framework = framework_with_hooks(model, f"register_{kind}_hook")
     hook.removed = False

@@ -21,13 +21,10 @@ def subclasses(namespace_of: Callable[..., dict[str, Any]]) -> Callable[..., typ
 
     @functools.wraps(namespace_of)
     def of(cls, *key):
-        classes = made.get(cls)
-        if classes is None:
-            classes = made.setdefault(cls, {})
-        found = classes.get(key)
-        if found is None:
-            found = classes[key] = _subclass(cls, namespace_of(cls, *key))
-        return found
+        classes = made.setdefault(cls, {})
+        if key not in classes:
+            classes[key] = _subclass(cls, namespace_of(cls, *key))
+        return classes[key]
 
     return of
 

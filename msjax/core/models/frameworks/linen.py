@@ -104,10 +104,7 @@ def _checked(module, variables):
 
 
 def _with_plain_copies(cls):
-    def new(_cls, *args, **kwargs):
-        return cls(*args, **kwargs)
-
-    return new
+    return lambda _cls, *args, **kwargs: cls(*args, **kwargs)
 
 
 def _with_interceptor(cls, method):
