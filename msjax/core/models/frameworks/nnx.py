@@ -98,27 +98,18 @@ class ModuleHooks(HookRegistry, HookSite):
 
     Attributes:
         path: of the module in its model.
-        cls: the module's own class.
+        cls, cls_name: the module's own class, and its name.
         owner: the user's module, and those copies that have the same hooks.
     """
 
     def __init__(self, path: str, module: Any, cls: type):
         super().__init__()
-        self.path = path
-        self.cls = cls
+        self.path, self.cls, self.cls_name = path, cls, cls.__name__
         self.owner = OwnerRef(module)
         self._undo: Any = None
         self._subjects: dict[str, ModuleSubject] = {}
 
-    @property
-    def cls_name(self) -> str:
-        """The name of the module's class."""
-        return self.cls.__name__
-
-    @property
-    def tables(self) -> dict[str, HookTable]:
-        """{name of a method: its present hooks}."""
-        return self.present()
+    tables = property(HookRegistry.present)
 
     def cells_and_names(self) -> list[tuple[str, Any]]:
         return list(nnx_modules(self.users_module()))
@@ -201,10 +192,9 @@ def hooked_in(model: nnx.Module) -> Any:
     if not _REGISTRIES and not hasattr(model, "_hooks"):
         return None
     for _, module in nnx_modules(model):
-        attribute = vars(module).get(SITE)
-        if attribute is not None and attribute.registry is not None:
-            owner = attribute.registry.owner()
-            return attribute.registry if owner is None else owner
+        registry = _shared_registry(module)
+        if registry is not None:
+            return registry if (owner := registry.owner()) is None else owner
         table = getattr(module, "_hooks", EMPTY)
         if table:
             owner = None if table.owner is None else table.owner()
@@ -240,21 +230,12 @@ class _HooksAttribute(HookSite, Mapping[str, Any]):
         key: what programs with the hooks that the module has are found by.
     """
 
-    __slots__ = ("__weakref__", "key", "registry")
+    __slots__ = ("__weakref__", "cls_name", "key", "path", "registry")
 
     def __init__(self, registry: ModuleHooks | None, key: tuple[Any, ...]):
         self.registry = registry
         self.key = key
-
-    @property
-    def path(self) -> str:
-        """The module's path in its model."""
-        return "" if self.registry is None else self.registry.path
-
-    @property
-    def cls_name(self) -> str:
-        """The name of the module's class."""
-        return "a copy without hooks" if self.registry is None else self.registry.cls_name
+        self.path, self.cls_name = ("", "a copy without hooks") if registry is None else (registry.path, registry.cls_name)
 
     @property
     def tables(self) -> dict[str, HookTable]:
@@ -316,8 +297,7 @@ def _with_hooks(cls, method):
     @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
         own = getattr(cls, method)  # the present one: a test may have put another one there
-        attribute = self.__dict__.get(SITE)
-        registry = None if attribute is None else attribute.registry
+        registry = _shared_registry(self)
         if registry is None or (subject := registry.subject(method, self)) is None:  # removed while the call was under way
             return own(self, *args, **kwargs)
         return call_with_array_hooks(functools.partial(own, self), args, kwargs, subject, registry)
