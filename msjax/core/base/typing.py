@@ -14,38 +14,12 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import jax
 
-
-__all__ = [
-    "Any",
-    "Attribute",
-    "Axes",
-    "BackwardHook",
-    "BackwardPreHook",
-    "Callable",
-    "CompiledFunction",
-    "ForwardHook",
-    "ForwardHookWithKwargs",
-    "ForwardPreHook",
-    "ForwardPreHookWithKwargs",
-    "Iterable",
-    "Iterator",
-    "JaxArray",
-    "JaxArrays",
-    "JaxNumber",
-    "Mapping",
-    "Number",
-    "PadWidths",
-    "PyTree",
-    "PyTreeDef",
-    "Sequence",
-    "SettableAttribute",
-]
 
 JaxArray: TypeAlias = "jax.Array"
 JaxArrays: TypeAlias = "tuple[jax.Array, ...]"
