@@ -36,9 +36,9 @@ class FileBeside:
         os.fsync(self.file.fileno())
 
     def replace(self) -> None:
-        """Take the place of the other file; `complete` came before."""
-        os.replace(self._path, self._target)
+        """Take the place of the other file; one that is to outlive a crash of the machine is complete."""
         self.file.close()
+        os.replace(self._path, self._target)
 
     def drop(self) -> None:
         """Remove it; it may have taken the other's place already."""
@@ -69,7 +69,6 @@ def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[A
     beside = FileBeside(path)
     try:
         yield beside.file
-        beside.file.flush()
         if lasting:
             beside.complete()
         beside.replace()
