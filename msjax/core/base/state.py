@@ -281,17 +281,6 @@ class Activity:
         drops: how often the hook calls that wait were dropped, as by Ctrl-C: what is left of those that run ends then.
     """
 
-    __slots__ = (
-        "traces",
-        "casts",
-        "synchronize",
-        "monitors",
-        "slow_dispatch",
-        "callbacks",
-        "late_slots",
-        "drops",
-    )
-
     def __init__(self):
         self.traces = self.casts = self.monitors = self.drops = 0
         self.synchronize = self.slow_dispatch = self.callbacks = self.late_slots = False
@@ -325,12 +314,9 @@ class Version:
         classes: the count of changes of class attributes of cells only.
     """
 
-    __slots__ = ("n", "latest", "classes")
-
-    def __init__(self):
-        self.n: int = 0
-        self.latest: int = 0
-        self.classes: int = 0
+    n: int = 0
+    latest: int = 0
+    classes: int = 0
 
     def changed(self) -> None:
         """Make compiled programs check their guards at the next call, since something they may depend on has changed."""

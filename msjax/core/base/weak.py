@@ -86,8 +86,6 @@ class FreeNumbers:
         1
     """
 
-    __slots__ = ("_free", "_most")
-
     def __init__(self):
         self._free: list[int] = []
         self._most = itertools.count(1)
