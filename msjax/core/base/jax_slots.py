@@ -196,17 +196,13 @@ def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Ja
     return jaxpr.replace(constvars=(), invars=given, debug_info=jaxpr.debug_info._replace(arg_names=("",) * len(given)))
 
 
-def traced_so_far(inputs: Sequence[Any], outputs: Sequence[Any]) -> jax.extend.core.ClosedJaxpr:
-    """What jax has traced until now, as a jaxpr.
-
-    Args:
-        inputs, outputs: tracers of the innermost transformation; an output may be an array.
-    """
+def traced_so_far(outputs: Sequence[Any]) -> jax.extend.core.ClosedJaxpr:
+    """What jax has traced until now, as a jaxpr without inputs; its outputs are tracers of the innermost transformation, or arrays."""
     trace = current_trace()
     out = [x if trace_of(x) is trace else trace.to_jaxpr_tracer(x, source_info_util.current()) for x in outputs]
     frame = trace.frame
     constants = frame.constvar_to_val
-    jaxpr = jaxpr_of([x.val for x in inputs], [x.val for x in out], frame.get_eqns(), "traced_so_far")
+    jaxpr = jaxpr_of([], [x.val for x in out], frame.get_eqns(), "traced_so_far")
     return jax.extend.core.ClosedJaxpr(jaxpr.replace(constvars=list(constants)), list(constants.values()))
 
 

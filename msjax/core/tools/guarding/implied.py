@@ -34,7 +34,7 @@ def implied(values: Sequence[Any], on: Any) -> list[bool]:
     """Whether each of some values of the program that is being traced is wrong only if one before it is; if `on` is a function, nothing is known."""
     if not isinstance(on, str):
         return [False] * len(values)
-    closed = jax_slots.traced_so_far([], values)
+    closed = jax_slots.traced_so_far(values)
     numbers: dict[Any, int] = {}
     for i, v in enumerate(closed.jaxpr.outvars):
         if isinstance(v, jex.Var):
