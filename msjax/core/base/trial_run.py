@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.core.base.code import globals_in
+from msjax.core.base.held_state import cell_contents
 from msjax.core.base.libraries import of_library
 from msjax.core.base.reversible import OwnOutput, put_back, same_items
 from msjax.core.base.state import STATE
@@ -174,11 +175,10 @@ class TrialRun:
 
     def _function(self, function, depth):
         for cell in function.__closure__ or ():
-            try:
-                self._variable(cell, cell.cell_contents)
-            except ValueError:  # not assigned yet
-                continue
-            self._visit(cell.cell_contents, depth + 1)
+            value = cell_contents(cell, _MISSING)
+            if value is not _MISSING:
+                self._variable(cell, value)
+                self._visit(value, depth + 1)
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             self._visit(default, depth + 1)
         for name in globals_in(function.__code__):
