@@ -23,10 +23,9 @@ METADATA = nnx.Variable.__dict__["_var_metadata"]
 # Attributes that nnx keeps on every module; they are no members of a cell.
 MODULE_STATE = ("_pytree__state", "_pytree__nodes")
 
-
-def hidden(name: str) -> str:
-    """The name of an attribute of a module that nnx shows as little as its own bookkeeping."""
-    return f"_pytree__msjax_{name}"
+# An attribute of msjax's that nnx shows as little as these. It takes it for a part of the module's definition, so that it goes through split and
+# merge; flax's nnx.bridge.ToNNX leaves out what has the prefix where it takes a module's attributes for variables.
+HIDDEN_PATH = "_pytree__msjax_path"
 
 
 def is_module_state(name: str) -> bool:

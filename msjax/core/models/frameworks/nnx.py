@@ -25,7 +25,7 @@ from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.core.models.frameworks.nnx_outputs import pure_call, write_changes
+from msjax.core.models.frameworks.nnx_outputs import captured, write_changes
 from msjax.core.models.hook_registry import HookRegistry
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name
@@ -68,7 +68,7 @@ class NnxModels(Framework):
 
     def pure(self, model: Any) -> Pure:
         module, method = (model, "__call__") if self.owns(model) else (model.__self__, model.__name__)
-        run = functools.partial(_captured, method)
+        run = functools.partial(captured, method)
         return Pure(("nnx", method), nnx.split(module), run, lambda new: write_changes(module, new), hooked_in(module))
 
 
@@ -79,18 +79,6 @@ def _static_attributes(graphdef):
 
 
 PARTS[nnx.GraphDef] = _static_attributes
-
-
-def _captured(method, state, options, args, kwargs):
-    """(the result, Captured, the part of the state that has changed)"""
-    patterns = options.patterns
-    texts = [text for pattern in patterns for text in pattern.patterns]
-    texts += [path for pattern in patterns for path, _ in pattern.parts]
-    graphdef, state = state
-    names: list[str] = []
-    call = pure_call(graphdef, method, options.looks_at, texts, names)
-    result, found = options.of_pure_call(names, call)(state, args, kwargs)
-    return (None, found, None) if result is None else (result[0], found, result[1])
 
 
 class ModuleHooks(HookRegistry, HookSite):

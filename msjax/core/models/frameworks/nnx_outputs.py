@@ -5,61 +5,59 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import jax
 from flax import nnx
 
 from msjax.core.base.errors import called
-from msjax.core.base.flax_slots import DATA, hidden, is_module_state, plain_attributes
+from msjax.core.base.flax_slots import DATA, HIDDEN_PATH, is_module_state, plain_attributes
 from msjax.core.base.split import opened
 from msjax.core.hooks.places import module_call, site
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
 from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, named_methods
 
-# The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge. It has the
-# prefix of nnx's own, which flax's nnx.bridge.ToNNX leaves out where it takes a module's attributes for variables.
-_PATH = hidden("path")
 
-
-def pure_call(
-    graphdef: Any, method: str, named: Callable[[str], bool], texts: Iterable[object] = (), names: list[str] | None = None
-) -> Callable[..., Any]:
-    """A module's method as a pure function, on copies of its modules, of which some name their outputs.
+def captured(
+    method: str, state: tuple[Any, Any], options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """Capture a call of a module's method, on copies of its modules, of which some name their outputs.
 
     Args:
-        graphdef: of the nnx module.
-        method: the name of the method.
-        named: says of a path whether that module's output is a place.
-        texts: patterns, of which those that end in the name of a method make that method's results places.
-        names: a list that a call fills with the paths of all modules.
+        method: its name.
+        state: (the graphdef of the module, its state).
+        options: a `msjax.core.models.capture.CaptureOptions`.
 
     Returns:
-        A function ``call(state, args, kwargs)`` that returns (out, what has changed, see `Changes`).
+        (the result, Captured, what has changed, see `Changes`).
     """
+    # Those that end in the name of a method make that method's results places.
+    texts = [text for pattern in options.patterns for text in pattern.patterns] + [path for path, _ in options.parts]
+    graphdef, state = state
+    names: list[str] = []
 
     def call(state, args, kwargs):
         # The state's own variables would be those of another trace, where somebody differentiates or maps over the call.
         copy = nnx.merge(graphdef, state, copy=True)
         changes = Changes(copy, state)
         callables = [(path, inner) for path, inner in nnx_modules(copy) if callable(inner)]
-        if names is not None:
-            names[:] = [path for path, _ in callables]
-        methods = [(path, inner, "__call__") for path, inner in callables if named(path)]
+        names[:] = [path for path, _ in callables]
+        methods = [(path, inner, "__call__") for path, inner in callables if options.looks_at(path)]
         places = {}
         for path, inner, name in [*methods, *named_methods(lambda: nnx_modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
         for path, (inner, own) in places.items():
             object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(own)))
-            setattr(inner, _PATH, path)
+            setattr(inner, HIDDEN_PATH, path)
         out = getattr(copy, method)(*args, **kwargs)
-        if method != "__call__" and named(""):
+        if method != "__call__" and options.looks_at(""):
             out = site("", out)
         return out, changes.found()
 
-    return call
+    result, found = options.of_pure_call(names, call)(state, args, kwargs)
+    return (None, found, None) if result is None else (result[0], found, result[1])
 
 
 class Changes:
@@ -217,7 +215,7 @@ def _naming_class(cls, methods):
 def _naming(cls, method):
     @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
-        path, own = getattr(self, _PATH), getattr(cls, method)
+        path, own = getattr(self, HIDDEN_PATH), getattr(cls, method)
         return module_call(call_name(path, method), functools.partial(own, self), args, kwargs)
 
     return call
