@@ -425,7 +425,8 @@ def goes_to_print(frame: types.FrameType | None) -> bool:
         callee = _called(instructions[: at + 1], names)[0]
         if callee is print:
             return _to_stdout(instructions, at, names)
-        if callee is not str and callee is not repr and not _is_format(callee):
+        is_format = isinstance(getattr(callee, "__self__", None), str) and callee.__name__ == "format"
+        if callee is not str and callee is not repr and not is_format:
             return False
     elif now.opname == "BINARY_OP" and now.argrepr == "%":
         if not _plain_percent(instructions, at):
@@ -484,10 +485,6 @@ def _to_stdout(instructions, at, names):
         if before.opname not in _SKIPPED:
             return True
     return True
-
-
-def _is_format(callee):
-    return isinstance(getattr(callee, "__self__", None), str) and callee.__name__ == "format"
 
 
 def _plain_percent(instructions, at):

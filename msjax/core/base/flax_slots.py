@@ -28,6 +28,10 @@ MODULE_STATE = ("_pytree__state", "_pytree__nodes")
 HIDDEN_PATH = "_pytree__msjax_path"
 
 
+# What makes data of an attribute that holds it.
+DATA = (jax.Array, np.ndarray, nnx.Pytree, nnx.Variable)
+
+
 def is_module_state(name: str) -> bool:
     """Whether an attribute of a module is nnx's own bookkeeping."""
     return name.startswith("_pytree__")
@@ -40,16 +44,9 @@ def plain_attributes(module: Any) -> dict[str, Any]:
     """
     data = vars(module).get(MODULE_STATE[1]) or {}
     found = {name: value for name, value in vars(module).items() if not is_module_state(name)}
-    found = {name: value for name, value in found.items() if not data.get(name, _is_data(value))}
-    return {name: [*value] if type(value) is list else value for name, value in found.items()}
-
-
-# What makes data of an attribute that holds it.
-DATA = (jax.Array, np.ndarray, nnx.Pytree, nnx.Variable)
-
-
-def _is_data(value):
-    return any(isinstance(leaf, DATA) for leaf in jax.tree.leaves(value))
+    holds_data = {name: any(isinstance(leaf, DATA) for leaf in jax.tree.leaves(value)) for name, value in found.items()}
+    plain = {name: value for name, value in found.items() if not data.get(name, holds_data[name])}
+    return {name: [*value] if type(value) is list else value for name, value in plain.items()}
 
 
 def blank_like(module: _Module) -> _Module:

@@ -47,11 +47,6 @@ class HookRegistry:
         """Called when hooks have come or gone."""
         raise NotImplementedError
 
-    @property
-    def hooks(self) -> list[Hook]:
-        """All of them, in the order of registration."""
-        return [row.hook for row in self._rows]
-
     def table(self, call: str) -> HookTable:
         """The present hooks of a call."""
         table = self._tables.get(call)

@@ -113,7 +113,7 @@ def as_model(fn: Any) -> Any:
 
 def as_function(fn: Any) -> Any:
     """What `capture` calls: of a linen module or a haiku transform its `apply`, of an equinox model a hooked copy."""
-    return fn if unhooked(fn) is None else called_as(as_model(fn))
+    return called_as(as_model(fn))
 
 
 def called_as(model: Any) -> Any:

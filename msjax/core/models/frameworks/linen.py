@@ -197,7 +197,7 @@ class _Running(Registry):
         if context.orig_method.func.__globals__ is vars(linen.transforms):
             # nn.scan, nn.remat, nn.jit: the module's own call is inside. nn.jit keeps its programs with the class, so one with
             # hooks has to differ from that of a module without.
-            with HOOKED_WITH((HOOKED_WITH.value, self.number)) if self.hooks else contextlib.nullcontext():
+            with HOOKED_WITH((HOOKED_WITH.value, self.number)) if self._rows else contextlib.nullcontext():
                 return call(*args, **kwargs)
         method = context.method_name
         if method == "setup" or (method.startswith("_") and method != "__call__"):
