@@ -84,11 +84,7 @@ def check_float(value: object, name: str, who: str | None = None, **bounds: Unpa
 
 
 def check_one_of(value: object, options: Iterable[object], name: str, who: str | None = None) -> Any:
-    """The value, if it is one of the options (strings, mostly).
-
-    Raises:
-        ValueError: it is not, whatever its type.
-    """
+    """The value, if it is one of the options (strings, mostly); ValueError if it is not, whatever its type."""
     options = tuple(options)
     fits = value in options if isinstance(value, str) else any(isinstance(value, type(o)) and value == o for o in options)
     if not fits:

@@ -16,18 +16,16 @@ from msjax.core.base.libraries import FOLDER
 from msjax.core.base.state import STATE
 
 
-def cell_path(cells: Sequence[Any] | None = None) -> str:
-    """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
-    owners = STATE.owners if cells is None else cells
+def cell_path(owners: Sequence[Any]) -> str:
+    """The innermost of the cells that are running as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
     if not owners:
         return ""
     path, cls = owners[-1]._named_in(owners[:-1])
     return path if path == cls else f"{path} ({cls})"
 
 
-def owner_named(owners: Sequence[Any] | None = None) -> str:
-    """The innermost running owner of hooks as ``cell Net.fc1 (Dense)``, or ``module blocks.0 (Linear)``; "" outside of all."""
-    owners = STATE.owners if owners is None else owners
+def owner_named(owners: Sequence[Any]) -> str:
+    """The innermost of the owners of hooks that are running as ``cell Net.fc1 (Dense)``, or ``module blocks.0 (Linear)``; "" outside of all."""
     return f"{owners[-1]._owner_noun} {cell_path(owners)}" if owners else ""
 
 
@@ -65,7 +63,7 @@ def raised_by(error: BaseException, what: str) -> None:
 
 def where() -> str:
     """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells and modules."""
-    owner = owner_named()
+    owner = owner_named(STATE.owners)
     return f" in {owner}" if owner else ""
 
 
@@ -94,11 +92,7 @@ def near(text: str, names: Iterable[str]) -> str:
 
 
 def number_among(name: str, names: Iterable[str]) -> int:
-    """The number of a name among others.
-
-    Raises:
-        KeyError: it is none of them.
-    """
+    """The number of a name among others; KeyError if it is none of them."""
     names = list(names)
     if name not in names:
         raise KeyError(f"{name!r}; found are {', '.join(map(repr, names[:30]))}{near(name, names)}")

@@ -58,10 +58,9 @@ def blank_like(module: _Module) -> _Module:
 
 
 def set_static(module: Any, name: str, value: Any) -> Any:
-    """Give an nnx module an attribute that is part of its definition. What nnx checks of a value takes longer than all the rest.
+    """Give an nnx module an attribute that is part of its definition; returns what `delete_static` needs to undo it.
 
-    Returns:
-        What `delete_static` needs to undo it.
+    What nnx checks of a value takes longer than all the rest.
     """
     own = vars(module)
     before = after = own.get(MODULE_STATE[1])
@@ -115,12 +114,7 @@ class ToldOfWrites:
 
 
 def when_made(cls: type, seen: Callable[[Any], None]) -> dict[str, Any]:
-    """The namespace of a subclass of a module's class, of whose instances a function is told when nnx or jax makes one of its parts.
-
-    Args:
-        cls: the class.
-        seen: called with each module that nnx.merge, nnx.update or the like, or jax.tree.map has made.
-    """
+    """The namespace of a subclass of a module's class: `seen` is called with each that nnx.merge, nnx.update and the like, or jax.tree.map made."""
 
     def init(self, attributes):
         cls._graph_node_init(self, attributes)

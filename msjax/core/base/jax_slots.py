@@ -132,12 +132,7 @@ def debug_effects() -> frozenset[Any]:
 
 
 def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any], name: str) -> jax.extend.core.Jaxpr:
-    """A jaxpr of equations of other jaxprs.
-
-    Args:
-        invars, outvars: the variables that it takes and returns.
-        name: as jax's messages show it.
-    """
+    """A jaxpr of equations of other jaxprs, with the name that jax's messages show."""
     info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
     effects = frozenset().union(*[eqn.effects for eqn in eqns])
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
@@ -335,8 +330,7 @@ def emit_callback(
     """Emit the operation that calls a Python function with numpy arrays, and return its results.
 
     Args:
-        on_host: a function from numpy arrays to a tuple of them, of the types that the rule's `avals_out` say.
-        operands: what it is called with.
+        on_host: a function from numpy arrays, the `operands`, to a tuple of them, of the types that the rule's `avals_out` say.
         sharding: (attribute, its text) that say on which devices it is called.
     """
     avals: Any = ctx.avals_in

@@ -143,12 +143,8 @@ class _PlaceholderType(type):
 
 @functools.cache
 def placeholder(module: str, name: str, sentence: str) -> Any:
-    """A class for a name that msjax doesn't offer: it can be imported and subclassed, and calling it raises an error.
-
-    Args:
-        module (str): its module, such as "msjax.ops".
-        name (str): its name.
-        sentence (str): why it is missing, or what to use instead.
+    """A class for a name that a module, such as "msjax.ops", doesn't offer: it can be imported and subclassed, and calling it raises an error with
+    the sentence, which says why it is missing, or what to use instead.
     """
     full = f"msjax doesn't offer {_in_mindspore(module)}.{name}: {sentence}"
 

@@ -6,14 +6,11 @@ from typing import Any
 
 
 def tensorboardx(who: str, otherwise: str = "") -> Any:
-    """The package tensorboardX, which writes TensorBoard's files.
+    """The package tensorboardX, which writes TensorBoard's files; ModuleNotFoundError where it is not installed.
 
     Args:
         who: the name of the function that needs it.
         otherwise: a sentence about what needs it not.
-
-    Raises:
-        ModuleNotFoundError: it is not installed.
     """
     try:
         import tensorboardX

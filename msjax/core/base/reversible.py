@@ -10,12 +10,7 @@ from typing import Any
 
 
 class OwnOutput:
-    """Stands for sys.stdout: what this thread writes goes to a function; other threads write through.
-
-    Args:
-        write (callable): gets the texts of this thread.
-        outer: sys.stdout.
-    """
+    """Stands for sys.stdout, `outer`: what this thread writes goes to a function; other threads write through."""
 
     def __init__(self, write: Callable[[str], Any], outer: Any):
         self.outer = outer

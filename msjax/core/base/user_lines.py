@@ -20,12 +20,7 @@ def is_own(file: str) -> bool:
 
 
 class Line(NamedTuple):
-    """A line of the user's code.
-
-    Attributes:
-        file, number: where it is.
-        function: the name of the function that it is in.
-    """
+    """A line of the user's code: where it is, and the name of the function that it is in."""
 
     file: str
     number: int

@@ -10,17 +10,12 @@ from typing import Any
 
 
 class FileBeside:
-    """A file beside another one, which it replaces once it is complete. It has a name of its own; a killed process leaves it there.
+    """A file beside another one, which it replaces, or makes, once it is complete. It has a name of its own; a killed process leaves it there.
 
-    Args:
-        path (str): the file that is going to be replaced, or made. Through a symbolic link, the file that it names is written, and the link
-            stays.
+    Through a symbolic link, the file that it names is written, and the link stays.
 
     Attributes:
         file: the binary file to write to.
-
-    Raises:
-        OSError: it can't be made.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -55,7 +50,6 @@ def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[A
     Whatever goes wrong before that leaves the old file as it was.
 
     Args:
-        path: of the file.
         lasting (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
 
     Example:

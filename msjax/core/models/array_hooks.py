@@ -31,7 +31,6 @@ def call_with_array_hooks(
 
     Args:
         function (callable): called with the arguments after the forward pre hooks.
-        args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
         subject: the module as hooks get it, with its present hooks; compiled programs keep it, but for the module during the call.
         owner: the `HookSite` that names the module in errors.
     """

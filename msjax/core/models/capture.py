@@ -192,7 +192,7 @@ class CaptureOptions(NamedTuple):
     total: Callable[[Any], Any]
     max_steps: int | None
     stop: Patterns | None = None
-    names: Sequence[Any] = ()  # those that `fn` has, beside those that its program shows
+    names: Sequence[Any] = ()  # places that the function has, beside those that its program shows
     writes: bool = False  # whether what the call writes to the nnx objects among its arguments is written to the caller's
     listing: bool = False  # whether nothing is computed, and what is found is the list of the places, single operations included
 
@@ -275,11 +275,7 @@ class CaptureOptions(NamedTuple):
         return total
 
     def of_pure_call(self, names: Sequence[str], call: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
-        """The capturing function of one that returns (result, state), of which the result is differentiated.
-
-        Args:
-            names: places that it has, beside those that its program shows.
-        """
+        """The capturing function of one that returns (result, state), of which the result is differentiated; for `names`, see the attribute."""
         total = self.total
         return self._replace(names=names, total=lambda result: total(result[0])).of_function(call)
 

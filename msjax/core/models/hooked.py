@@ -74,14 +74,7 @@ def unhooked(model: object) -> str | None:
 
 
 def framework_with_hooks(model: Any, who: str) -> Framework:
-    """The framework of a model that takes hooks.
-
-    Args:
-        who: the function that was called.
-
-    Raises:
-        TypeError: it takes none.
-    """
+    """The framework of a model that takes hooks; TypeError, which names the function that was called, if it takes none."""
     framework = framework_of(model)
     if framework is not None:
         return framework

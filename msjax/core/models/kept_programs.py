@@ -128,7 +128,6 @@ def derived(who: str, model: Any, call: Callable[[Pure, tuple[Any, ...], dict[st
     """A function called like a model that does something else with its runs, such as an ablated model; weights and places are the model's.
 
     Args:
-        who: what the user has called.
         call: ``call(pure, args, kwargs)``, where `pure` is the model as it is then.
     """
 
@@ -146,10 +145,8 @@ def run_kept(
     """Run a compiled function of a model, which is kept.
 
     Args:
-        model: see `compile`.
         key: what the program is found by, beside the model.
         program (callable): ``program(pure, state, *given)``, where `pure` is the model as a `Pure`.
-        given: its other arguments, pytrees.
         options (callable, optional): gives the compiler's options for operands, such as `options_of_few_runs`: for the first runs, since
             programs that go on running are compiled with jax's own.
     """

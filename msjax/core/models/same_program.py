@@ -21,11 +21,7 @@ def run_same_program(fn: Callable[..., Any], *given: Sequence[Any]) -> Any:
     """``fn(*given)``, compiled once for all functions that compute the same.
 
     The function is traced at each call. The program's text, in which all that it computes stands, tells whether it is compiled already:
-    other values that it closes over make another program, or are arguments.
-
-    Args:
-        fn (callable): from jax arrays to a pytree of them.
-        given: its arguments, sequences of arrays.
+    other values that it closes over make another program, or are arguments, which are sequences of arrays.
     """
     arguments, arrays = list(map(list, given)), [value for values in given for value in values]
     if any(map(is_tracer, arrays)) or staged() or jax_slots.settings()["jax_disable_jit"]:

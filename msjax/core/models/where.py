@@ -51,7 +51,6 @@ def selected_calls(
 
     Args:
         modules: {path: module} of those that can be called.
-        who: names the function that was called.
         with_methods (callable, optional): returns (path, module) of those with other methods; by default they are the same.
         why_not (callable): why a module's call can't be hooked, or None.
     """

@@ -79,11 +79,7 @@ class Framework:
         raise NotImplementedError
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:
-        """Put a hook on the modules that `where` selects; ValueError if it selects none.
-
-        Args:
-            kind: "forward" and the like.
-        """
+        """Put a hook of a kind, "forward" and the like, on the modules that `where` selects; ValueError if it selects none."""
         registries: list[Any] = []
         handle, rows = handle_of(hook, registries), {}
         try:

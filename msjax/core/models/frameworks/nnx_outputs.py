@@ -61,12 +61,7 @@ def captured(
 
 
 class Changes:
-    """What a call changes in an nnx module, as a value that a program can return.
-
-    Args:
-        module: the module, before the call.
-        state: its state, if it is known.
-    """
+    """What a call changes in an nnx module, as a value that a program can return; made before the call, of its state if that is known."""
 
     def __init__(self, module: Any, state: Any = None):
         self._module = module
@@ -132,11 +127,7 @@ def objects_among(tree: Any) -> list[Any]:
 
 
 class Objects:
-    """The nnx modules, variables and random keys among arguments, in containers, too.
-
-    Args:
-        given: the arguments, a pytree.
-    """
+    """The nnx modules, variables and random keys among arguments, a pytree."""
 
     def __init__(self, given: Any):
         self._objects = nnx.List(objects_among(given))

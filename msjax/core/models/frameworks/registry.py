@@ -36,10 +36,6 @@ class ModuleAt(HookSite):
     """A module of a hooked model, by its path. It stands on the module, as the attribute `array_hooks.SITE`.
 
     In an equinox module it is part of the structure: it stays the same when hooks come and go, so that an optimizer's state fits.
-
-    Attributes:
-        path: of the module in its model.
-        cls_name: the name of its class.
     """
 
     __slots__ = ("__weakref__", "_registry", "cls_name", "path")
@@ -190,12 +186,9 @@ class Registry(HookRegistry, Framework):
         """Call a module, or another method of it, with its hooks; within a capture, the module's output is a place.
 
         Args:
-            at: says where in its model the module is.
             module: what hooks get as their module.
             function (callable): the call without hooks.
-            args (tuple), kwargs (dict): the arguments.
             later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
-            method: the name of the method.
             definition: tells the definitions of a method apart, where a framework also tells of calls by `super`: these are part of the
                 method that makes them.
         """
