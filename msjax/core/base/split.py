@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,16 +31,15 @@ class Split:
         nnx = sys.modules.get("flax.nnx")
         if nnx is not None and any(_is_closed(leaf, nnx) for leaf in leaves):
             leaves, treedef = jax.tree.flatten(opened(tree, is_leaf), is_leaf)
-        at = tuple(i for i, leaf in enumerate(leaves) if is_array(leaf))
-        arrays = set(at)
-        others = tuple(leaf for i, leaf in enumerate(leaves) if i not in arrays)
-        return cls([leaves[i] for i in at], (treedef, at, others))
+        are_arrays = tuple(map(is_array, leaves))
+        others = tuple(leaf for leaf, is_one in zip(leaves, are_arrays) if not is_one)
+        return cls([*itertools.compress(leaves, are_arrays)], (treedef, are_arrays, others))
 
     def joined(self) -> PyTree:
         """The pytree."""
-        treedef, at, others = self.rest
-        places, arrays, others = set(at), iter(self.arrays), iter(others)
-        return jax.tree.unflatten(treedef, [next(arrays if i in places else others) for i in range(treedef.num_leaves)])
+        treedef, are_arrays, others = self.rest
+        arrays, others = iter(self.arrays), iter(others)
+        return jax.tree.unflatten(treedef, [next(arrays if is_one else others) for is_one in are_arrays])
 
 
 jax.tree_util.register_pytree_node(Split, lambda s: (s.arrays, s.rest), lambda rest, arrays: Split(arrays, rest))
