@@ -16,7 +16,7 @@ from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Same, identity
 from msjax.core.models.capture import capture_options
-from msjax.core.models.frameworks.framework import Pure, framework_of_function, keep_state, no_weights, registry_of
+from msjax.core.models.frameworks.framework import Pure, framework_of_function, no_weights, registry_of
 from msjax.core.models.given import objects_among, with_written, write_to
 from msjax.core.models.hooked import as_model, called_as
 from msjax.core.models.same_program import run_same_program
@@ -152,7 +152,7 @@ def run_kept(
     """
     pure = pure_of(model)
     split = Split.of((pure.state, *given))
-    without_state = pure._replace(state=None, done=keep_state, owner=None)
+    without_state = pure._replace(state=None, done=None, owner=None)
 
     def run(split):
         return Split.of(program(without_state, *split.joined()))

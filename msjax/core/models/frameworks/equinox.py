@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import equinox
 import jax
@@ -32,21 +32,19 @@ def captured(model: equinox.Module) -> equinox.Module:
 class _Life:
     """What all modules of a hooked model hold: it goes with the last of them, while the registry stays for as long as jax keeps a program."""
 
-    __slots__ = ("__weakref__",)
-
 
 class _OfModules(Registry):
     """The hooks of an equinox model, whose modules are there before it runs."""
 
     complete = True
-    _life: weakref.ref[_Life] | None = None
+    _life: Callable[[], _Life | None] = staticmethod(lambda: None)
 
     def new_number(self):
         """No number yet: `life` gives one for as long as the model is there, since jax may keep the registry for longer."""
         return 0
 
     def life(self):
-        life = None if self._life is None else self._life()
+        life = self._life()
         if life is None:
             # Also of a model that was gone, and is made again of a structure that somebody has kept.
             life = _Life()
@@ -59,7 +57,7 @@ class _OfModules(Registry):
 
     @property
     def key(self):
-        return None if self._life is None or self._life() is None else super().key
+        return None if self._life() is None else super().key
 
     def held(self):
         """A strong reference: nothing but its modules keeps the registry of a model that is a pytree."""
@@ -163,8 +161,7 @@ class _Site:
         if at is not None:
             # For each module of each jax.tree.map: without the properties.
             registry = at._registry()
-            life = registry._life
-            object.__setattr__(module, _LIFE, (life is not None and life()) or registry.life())
+            object.__setattr__(module, _LIFE, registry._life() or registry.life())
 
 
 # A slot of modules, where flatten functions of equinox don't look.

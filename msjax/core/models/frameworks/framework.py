@@ -16,10 +16,6 @@ from msjax.core.models.hook_registry import HookRegistry, Registration, handle_o
 from msjax.core.models.where import Where, call_name, selected_calls, why_not_called
 
 
-def keep_state(_new: Any) -> None:
-    """The `done` of what has no state."""
-
-
 def no_weights(_inputs: Any) -> list[tuple[str, Any, bool]]:
     """The `weights` of what has none among its arguments."""
     return []
@@ -33,7 +29,7 @@ class Pure(NamedTuple):
         state: a pytree.
         run: ``run(state, options, args, kwargs)`` captures as `msjax.core.models.capture.CaptureOptions` say, and returns (the result, Captured, the
             new state).
-        done: takes the new state, which becomes the model's.
+        done: takes the new state, which becomes the model's; None of what has no state.
         owner: what lives as long as the hooks that a program of it would have; None where programs don't depend on the model.
         changes: whether a program may depend on what is neither in the anchor nor in the state, such as attributes of a Cell.
         weights: ``weights(args)`` gives (name, array, whether it is trained) of those among its positional arguments.
@@ -42,7 +38,7 @@ class Pure(NamedTuple):
     anchor: Any
     state: Any
     run: Callable[..., tuple[Any, Any, Any]]
-    done: Callable[[Any], None] = keep_state
+    done: Any = None
     owner: Any = None
     changes: bool = False
     weights: Callable[[Any], list[tuple[str, Any, bool]]] = no_weights

@@ -48,7 +48,16 @@ class NnxModels(Framework):
 
     def registry(self, module: Any, path: str) -> HookRegistry:
         framework = self._framework(module)
-        return _own_registry(module, path) if framework is self else framework.registry(module, path)
+        if framework is not self:
+            return framework.registry(module, path)
+        registry = _shared_registry(module)
+        if registry is not None:
+            return registry if registry.owner() is module else registry.own_of_copy(module)
+        key = identity(module), path
+        registry = _REGISTRIES.get(key)
+        if registry is None:
+            registry = _REGISTRIES[key] = ModuleHooks(path, module, type(module))
+        return registry
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [
@@ -194,18 +203,6 @@ def _shared_registry(module):
     """The registry of a module that has hooks, or of the module that it is a copy of."""
     attribute = vars(module).get(SITE)
     return None if attribute is None else attribute.registry
-
-
-def _own_registry(module, path):
-    """The registry of a module; a new one if it has none, or is a copy."""
-    registry = _shared_registry(module)
-    if registry is None:
-        key = identity(module), path
-        registry = _REGISTRIES.get(key)
-        if registry is None:
-            registry = _REGISTRIES[key] = ModuleHooks(path, module, type(module))
-        return registry
-    return registry if registry.owner() is module else registry.own_of_copy(module)
 
 
 class _HooksAttribute(HookSite, Mapping[str, Any]):
