@@ -425,7 +425,7 @@ def goes_to_print(frame: types.FrameType | None) -> bool:
         callee = _called(instructions[: at + 1], names)[0]
         if callee is print:
             return _to_stdout(instructions, at, names)
-        is_format = isinstance(getattr(callee, "__self__", None), str) and callee.__name__ == "format"
+        is_format = isinstance(getattr(callee, "__self__", None), str) and getattr(callee, "__name__", None) == "format"
         if callee is not str and callee is not repr and not is_format:
             return False
     elif now.opname == "BINARY_OP" and now.argrepr == "%":
