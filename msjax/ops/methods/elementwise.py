@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Final
 
 from msjax.common.bases import attached_to
@@ -16,48 +15,40 @@ from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
 
 
-def _add(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
-    """self + alpha * other, elementwise with broadcasting."""
-    return arithmetic.add(self, other if alpha == 1 else arithmetic.mul(other, alpha))
-
-
-def _sub(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
-    """self - alpha * other, elementwise with broadcasting."""
-    return arithmetic.sub_method(self, other) if alpha == 1 else arithmetic.subtract(self, other, alpha=alpha)
-
-
-def _round(self: Tensor, decimals: int = 0) -> Tensor:
-    """Rounded to a number of decimals, halves to the even digit."""
-    return elementary.round(self, decimals=decimals or 0)
-
-
-def _allclose(self: Tensor, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """True if all elements are close; see `isclose`. A Python bool."""
-    return builtins.bool(reduction.all(logic.isclose(self, other, rtol, atol, equal_nan)))
-
-
-def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
-    """exp(self) / sum(exp(self)) along `axis`."""
-    return softmaxes.softmax(self, axis, dtype=dtype)
-
-
 @attached_to(Tensor)
 class ElementwiseMethods:
     """Methods of arithmetic, comparison and elementwise functions."""
 
     # of other names or arguments than the functions
-    add = _add
-    sub = _sub
-    subtract = _sub
-    round = _round
-    __round__ = _round
-    allclose = _allclose
-    softmax = _softmax
+    def add(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
+        """self + alpha * other, elementwise with broadcasting."""
+        return arithmetic.add(self, other if alpha == 1 else arithmetic.mul(other, alpha))
+
+    def sub(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
+        """self - alpha * other, elementwise with broadcasting."""
+        return arithmetic.sub_method(self, other) if alpha == 1 else arithmetic.subtract(self, other, alpha=alpha)
+
+    subtract = sub
+
+    def round(self: Tensor, decimals: int = 0) -> Tensor:
+        """Rounded to a number of decimals, halves to the even digit."""
+        return elementary.round(self, decimals=decimals or 0)
+
+    __round__ = round
+
+    def allclose(self: Tensor, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+        """True if all elements are close; see `isclose`. A Python bool."""
+        return bool(reduction.all(logic.isclose(self, other, rtol, atol, equal_nan)))
+
+    def softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
+        """exp(self) / sum(exp(self)) along `axis`."""
+        return softmaxes.softmax(self, axis, dtype=dtype)
+
     approximate_equal: Final = method_of(logic.approximate_equal, other="y")
     detach = stop_gradient
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
-    add_: Final = inplace(_add)
-    sub_: Final = inplace(_sub)
+    add_: Final = inplace(add)
+    sub_: Final = inplace(sub)
     mul_: Final = inplace(arithmetic.mul)
     div_: Final = inplace(arithmetic.div)
     remainder_: Final = inplace(arithmetic.remainder)

@@ -35,9 +35,8 @@ def inplace(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
         new = function(self, *args, **kwargs)
         if new.dtype is not self.dtype:
             fits = with_number(self.dtype.np, new.dtype.kind) == self.dtype.np
-            check_kind(
-                str(new.dtype), fits, f"fit into the Tensor's {self.dtype}", "the result's dtype", f"Tensor.{function.__name__}_"
-            )
+            who = f"Tensor.{function.__name__.rstrip('_')}_"
+            check_kind(str(new.dtype), fits, f"fit into the Tensor's {self.dtype}", "the result's dtype", who)
             new = casting.cast(new, self.dtype)
         return written(self, new)
 
@@ -64,102 +63,91 @@ def _filled(x: TensorLike, value: TensorLike) -> JaxArray:
     return jnp.broadcast_to(jnp.asarray(value), x.shape).astype(x.dtype)
 
 
-def _fill(self: Tensor, value: TensorLike) -> Tensor:
-    """One value everywhere."""
-    return _filled(self, value)
-
-
-def _zero(self: Tensor) -> Tensor:
-    """Zeros everywhere."""
-    return _filled(self, 0)
-
-
-def _copy(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
-    """The elements of another Tensor, whose shape is broadcast."""
-    require_tensors("Tensor.copy_", src=src)
-    return _filled(self, src)
-
-
-def _assign_value(self: Tensor, value: TensorLike) -> Tensor:
-    """Replaces the data by that of another Tensor, of any shape and type."""
-    replace(self, value if isinstance(value, Tensor) else Tensor(value))
-    return self
-
-
 _HOW = {None: "update", "add": "add", "multiply": "mul", "none": "update"}
-
-
-def _scatter(
-    self: Tensor,
-    dim: int,
-    index: TensorLike,
-    src: TensorLike | None = None,
-    *,
-    value: TensorLike | None = None,
-    reduce: Any = None,
-) -> Tensor:
-    """Values put in, added (reduce="add") or multiplied (reduce="multiply") along an axis, at an index for each."""
-    check_value(reduce, reduce in _HOW, "be 'add' or 'multiply'", "reduce", "Tensor.scatter_")
-    src = value if src is None else src
-    return scattering.scatter_along(self, index, src if isinstance(src, Tensor) else Tensor(src), dim, _HOW[reduce])
-
-
-def _scatter_add(self: Tensor, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
-    """Values added along an axis, at an index for each."""
-    return scattering.scatter_along(self, index, src, dim, "add")
-
-
-def _index_add(self: Tensor, dim: int, index: TensorLike, source: Any, *, alpha: int = 1) -> Tensor:
-    """Slices, times `alpha`, added to those that an index names along an axis."""
-    return scattering.index_combine(self, index, source * alpha if alpha != 1 else source, dim, "add")
-
-
-def _index_copy(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike) -> Tensor:
-    """Slices written at an index along an axis."""
-    return scattering.index_combine(self, index, tensor, dim, "update")
-
-
-def _put(self: Tensor, index: TensorLike, source: Any, accumulate: bool = False) -> Tensor:
-    """Elements put in, or added, at indices of the flattened Tensor."""
-    index = gathering.integers(index, "put_")
-    flat = indexing.index_put(arrange.ravel(self), (arrange.ravel(index),), arrange.ravel(source), accumulate)
-    return arrange.reshape(flat, self.shape)
-
-
-def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """One value on the main diagonal."""
-    return diagonals.fill_diagonal(self, fill_value, wrap)
-
-
-def _set(
-    self: Tensor,
-    source: Any = None,
-    storage_offset: int = 0,
-    size: int | Sequence[int] | None = None,
-    stride: int | tuple[int, ...] | None = None,
-) -> Tensor:
-    """The data of another Tensor."""
-    if size is not None or stride is not None or storage_offset:
-        raise NotImplementedError("For 'Tensor.set_', views with an offset, size or stride are not offered.")
-    return _assign_value(self, Tensor(np.zeros(0, self.dtype.np)) if source is None else source)
 
 
 @attached_to(Tensor)
 class InplaceMethods:
     """Methods that give a Tensor new data."""
 
-    fill_: Final = _everywhere(inplace(_fill))
-    zero_: Final = _everywhere(inplace(_zero))
-    copy_: Final = inplace(_copy)
+    @_everywhere
+    @inplace
+    def fill_(self: Tensor, value: TensorLike) -> Tensor:
+        """One value everywhere."""
+        return _filled(self, value)
+
+    @_everywhere
+    @inplace
+    def zero_(self: Tensor) -> Tensor:
+        """Zeros everywhere."""
+        return _filled(self, 0)
+
+    @inplace
+    def copy_(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
+        """The elements of another Tensor, whose shape is broadcast."""
+        require_tensors("Tensor.copy_", src=src)
+        return _filled(self, src)
+
     masked_fill_: Final = inplace(selecting.masked_fill)
     masked_scatter_: Final = inplace(selecting.masked_scatter)
-    scatter_: Final = inplace(_scatter)
-    scatter_add_: Final = inplace(_scatter_add)
-    index_add_: Final = inplace(_index_add)
-    index_copy_: Final = inplace(_index_copy)
     index_fill_: Final = inplace(scattering.index_fill)
     index_put_: Final = inplace(indexing.index_put)
-    put_: Final = inplace(_put)
-    fill_diagonal_: Final = inplace(_fill_diagonal)
-    assign_value = _assign_value
-    set_ = _set
+
+    @inplace
+    def scatter_(
+        self: Tensor,
+        dim: int,
+        index: TensorLike,
+        src: TensorLike | None = None,
+        *,
+        value: TensorLike | None = None,
+        reduce: Any = None,
+    ) -> Tensor:
+        """Values put in, added (reduce="add") or multiplied (reduce="multiply") along an axis, at an index for each."""
+        check_value(reduce, reduce in _HOW, "be 'add' or 'multiply'", "reduce", "Tensor.scatter_")
+        src = value if src is None else src
+        return scattering.scatter_along(self, index, src if isinstance(src, Tensor) else Tensor(src), dim, _HOW[reduce])
+
+    @inplace
+    def scatter_add_(self: Tensor, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
+        """Values added along an axis, at an index for each."""
+        return scattering.scatter_along(self, index, src, dim, "add")
+
+    @inplace
+    def index_add_(self: Tensor, dim: int, index: TensorLike, source: Any, *, alpha: int = 1) -> Tensor:
+        """Slices, times `alpha`, added to those that an index names along an axis."""
+        return scattering.index_combine(self, index, source * alpha if alpha != 1 else source, dim, "add")
+
+    @inplace
+    def index_copy_(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike) -> Tensor:
+        """Slices written at an index along an axis."""
+        return scattering.index_combine(self, index, tensor, dim, "update")
+
+    @inplace
+    def put_(self: Tensor, index: TensorLike, source: Any, accumulate: bool = False) -> Tensor:
+        """Elements put in, or added, at indices of the flattened Tensor."""
+        index = gathering.integers(index, "put_")
+        flat = indexing.index_put(arrange.ravel(self), (arrange.ravel(index),), arrange.ravel(source), accumulate)
+        return arrange.reshape(flat, self.shape)
+
+    @inplace
+    def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+        """One value on the main diagonal."""
+        return diagonals.fill_diagonal(self, fill_value, wrap)
+
+    def assign_value(self: Tensor, value: TensorLike) -> Tensor:
+        """Replaces the data by that of another Tensor, of any shape and type."""
+        replace(self, value if isinstance(value, Tensor) else Tensor(value))
+        return self
+
+    def set_(
+        self: Tensor,
+        source: Any = None,
+        storage_offset: int = 0,
+        size: int | Sequence[int] | None = None,
+        stride: int | tuple[int, ...] | None = None,
+    ) -> Tensor:
+        """The data of another Tensor."""
+        if size is not None or stride is not None or storage_offset:
+            raise NotImplementedError("For 'Tensor.set_', views with an offset, size or stride are not offered.")
+        return self.assign_value(Tensor(np.zeros(0, self.dtype.np)) if source is None else source)

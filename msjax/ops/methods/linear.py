@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.random_keys import next_key
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import inplace_math
-from msjax.ops.function.random_func import choices, distributions
+from msjax.ops.function.random_func import distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
 
@@ -32,40 +31,6 @@ def _addition(function: Callable[..., Any], first: str, second: str) -> Callable
     return method
 
 
-def _qr(self: Tensor, some: bool = True) -> Any:
-    """The QR decomposition; q is square unless `some`."""
-    return decompositions.qr(self, "reduced" if some else "complete")
-
-
-def _triangular_solve(
-    self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
-    """The solution X of A X = self for a triangular A, and A itself."""
-    return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
-
-
-def _bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probabilities that this Tensor holds, else zeros."""
-    return choices.bernoulli_ext(self, generator=generator)
-
-
-def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Random numbers, uniform in [from_, to), in this Tensor's shape and dtype."""
-    return inplace_math.uniform_.__wrapped__(self, from_, to, generator=generator)
-
-
-def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
-    """Random numbers of a Cauchy distribution, in this Tensor's shape and dtype."""
-    return apply(distributions.CAUCHY, (next_key(), builtins.float(median), builtins.float(sigma)), (self.shape,)).astype(
-        self.dtype
-    )
-
-
-def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
-    """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
-    return apply(distributions.LOG_NORMAL, (self, next_key(), builtins.float(mean), builtins.float(std)))
-
-
 @attached_to(Tensor)
 class LinearMethods:
     """Methods of linear algebra and random numbers."""
@@ -79,9 +44,18 @@ class LinearMethods:
     baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
     from msjax.ops.function.linalg_func.decompositions import trace_method as trace
 
-    qr = _qr
+    def qr(self: Tensor, some: bool = True) -> Any:
+        """The QR decomposition; q is square unless `some`."""
+        return decompositions.qr(self, "reduced" if some else "complete")
+
     ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
-    triangular_solve = _triangular_solve
+
+    def triangular_solve(
+        self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    ) -> Any:
+        """The solution X of A X = self for a triangular A, and A itself."""
+        return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
+
     addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
     from msjax.ops.function.linalg_func.decompositions import (
         adjoint,
@@ -101,8 +75,16 @@ class LinearMethods:
     from msjax.ops.function.linalg_func.solvers import cholesky_inverse, cholesky_solve, inverse, lstsq, lu_solve
 
     # random
-    bernoulli = _bernoulli
-    uniform = _uniform
-    cauchy = _cauchy
-    log_normal = _log_normal
-    from msjax.ops.function.random_func.choices import multinomial, random_categorical
+    def uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Generator | None = None) -> Tensor:
+        """Random numbers, uniform in [from_, to), in this Tensor's shape and dtype."""
+        return inplace_math.uniform_.__wrapped__(self, from_, to, generator=generator)
+
+    def cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+        """Random numbers of a Cauchy distribution, in this Tensor's shape and dtype."""
+        return apply(distributions.CAUCHY, (next_key(), float(median), float(sigma)), (self.shape,)).astype(self.dtype)
+
+    def log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
+        """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
+        return apply(distributions.LOG_NORMAL, (self, next_key(), float(mean), float(std)))
+
+    from msjax.ops.function.random_func.choices import bernoulli_ext as bernoulli, multinomial, random_categorical

@@ -6,7 +6,6 @@ dim, keepdim and correction. So do these.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, overload
 
@@ -41,61 +40,6 @@ def _done(name: str, kwargs: dict[str, Any]) -> None:
 # ---- reductions
 
 
-def _sum(
-    self: Tensor,
-    axis: int | Sequence[int] | None = None,
-    dtype: Type | None = None,
-    keepdims: bool = False,
-    initial: Number | None = None,
-    **kwargs: Any,
-) -> Tensor:
-    """The sum over axes (all by default); of Bools and integers as Int64.
-
-    Args:
-        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
-        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
-        keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
-        initial (number, optional): added to the sum. Default: None.
-    """
-    axis = _axis(kwargs, axis)
-    if isinstance(dtype, builtins.bool):
-        dtype, keepdims = None, dtype
-    keepdims = _keep(kwargs, keepdims)
-    _done("sum", kwargs)
-    out = reduction.sum(self, axis, keepdims, dtype=dtype)
-    return out if initial is None else out + initial
-
-
-def _mean(
-    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, *, dtype: Type | None = None, **kwargs: Any
-) -> Tensor:
-    """The mean over axes (all by default); of integers an integer, rounded towards zero.
-
-    Args:
-        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
-        keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
-        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
-    """
-    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-    _done("mean", kwargs)
-    return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
-
-
-def _prod(
-    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
-) -> Tensor:
-    """The product over axes (all by default); of Bools and integers as Int64.
-
-    Args:
-        axis, keep_dims, dtype: as in `mean`.
-    """
-    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-    _done("prod", kwargs)
-    if isinstance(keep, Type):
-        keep, dtype = False, keep
-    return reduction.prod(self, axis, keep, dtype)
-
-
 _NEW = frozenset(("dim", "keepdim"))
 _OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
 
@@ -116,17 +60,17 @@ class _Extreme(Protocol):
 
 def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> Attribute[_Extreme]:
     def method(self, *args, **kwargs):
-        old = not _OLD.isdisjoint(kwargs) or (args and (not isinstance(args[0], builtins.int) or _positions_are_axes(kwargs)))
+        old = not _OLD.isdisjoint(kwargs) or (args and (not isinstance(args[0], int) or _positions_are_axes(kwargs)))
         names = ("axis", "keepdims") if old else ("dim", "keepdim")
         if len(args) > 2:
             raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")
         given = {**dict(zip(names, args)), **kwargs}
         axis, keep = freeze(_axis(given, None)), _keep(given, False)
-        if builtins.any(not isinstance(a, builtins.int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
+        if any(not isinstance(a, int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
             raise TypeError(f"For 'Tensor.{name}', the axis should be an int or several, but got {axis!r}.")
         initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
         _done(name, given)
-        if isinstance(axis, builtins.int) and (indices or not old):
+        if isinstance(axis, int) and (indices or not old):
             return with_index(self, axis, keep, initial=initial, where=where)
         return whole(self, axis, keep, initial=initial, where=where)
 
@@ -164,15 +108,6 @@ def _moment(name: str, function: Callable[..., Any]) -> Attribute[_Moment]:
     return method
 
 
-def _count_nonzero(
-    self: Tensor, axis: tuple[Any, ...] | int = (), keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
-) -> Tensor:
-    """How many values over axes (all by default) are not 0, as Int32 by default."""
-    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-    _done("count_nonzero", kwargs)
-    return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
-
-
 class _WithValue(Protocol):
     def __call__(self, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]: ...
 
@@ -186,22 +121,6 @@ def _with_value(function: Callable[..., Any]) -> Attribute[_WithValue]:
     return method
 
 
-def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The largest value minus the smallest, over axes (all by default)."""
-    return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
-
-
-def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape; of integers an Int64."""
-    size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
-    lead = self.ndim - len(size)
-    if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
-        raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
-    axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
-    out = reduction.sum(self, tuple(axes), keepdim=True) if axes else self
-    return reduction.sum(out, tuple(builtins.range(lead))) if lead else out
-
-
 def _cumsum(self: Tensor, axis: int | None = None, dtype: Type | None = None) -> Tensor:
     """The cumulative sum along an axis, by default of all elements in their order; of Bool, Int8, Int16 and UInt8 as Int32, unless `dtype` is given."""
     small = dtype is None and self.dtype in (mstype.int8, mstype.int16, mstype.uint8)
@@ -213,14 +132,72 @@ def _cumsum(self: Tensor, axis: int | None = None, dtype: Type | None = None) ->
 class ReductionMethods:
     """Methods of reductions and cumulative operators."""
 
-    sum = _sum
-    mean = _mean
-    prod = _prod
+    def sum(
+        self: Tensor,
+        axis: int | Sequence[int] | None = None,
+        dtype: Type | None = None,
+        keepdims: bool = False,
+        initial: Number | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """The sum over axes (all by default); of Bools and integers as Int64.
+
+        Args:
+            axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+            dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+            keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
+            initial (number, optional): added to the sum. Default: None.
+        """
+        axis = _axis(kwargs, axis)
+        if isinstance(dtype, bool):
+            dtype, keepdims = None, dtype
+        keepdims = _keep(kwargs, keepdims)
+        _done("sum", kwargs)
+        out = reduction.sum(self, axis, keepdims, dtype=dtype)
+        return out if initial is None else out + initial
+
+    def mean(
+        self: Tensor,
+        axis: int | Sequence[int] | None = None,
+        keep_dims: bool = False,
+        *,
+        dtype: Type | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """The mean over axes (all by default); of integers an integer, rounded towards zero.
+
+        Args:
+            axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+            keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+            dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+        """
+        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+        _done("mean", kwargs)
+        return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
+
+    def prod(
+        self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+    ) -> Tensor:
+        """The product over axes (all by default); of Bools and integers as Int64.
+
+        Args:
+            axis, keep_dims, dtype: as in `mean`.
+        """
+        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+        _done("prod", kwargs)
+        if isinstance(keep, Type):
+            keep, dtype = False, keep
+        return reduction.prod(self, axis, keep, dtype)
+
     max: Final = _extreme("max", extremes.amax, extremes.max)
     min: Final = _extreme("min", extremes.amin, extremes.min)
     amax: Final = method_of(extremes.amax, dim="axis", keepdim="keepdims")
     amin: Final = method_of(extremes.amin, dim="axis", keepdim="keepdims")
-    ptp = _ptp
+
+    def ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        """The largest value minus the smallest, over axes (all by default)."""
+        return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
+
     argmax: Final = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
     argmin: Final = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
     argmax_with_value: Final = _with_value(extremes.max)
@@ -229,13 +206,31 @@ class ReductionMethods:
     all: Final = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
     std: Final = _moment("std", reduction.std)
     var: Final = _moment("var", reduction.var)
-    count_nonzero = _count_nonzero
+
+    def count_nonzero(
+        self: Tensor, axis: tuple[Any, ...] | int = (), keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+    ) -> Tensor:
+        """How many values over axes (all by default) are not 0, as Int32 by default."""
+        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+        _done("count_nonzero", kwargs)
+        return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
+
     logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
     nansum: Final = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
     nanmean: Final = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
     median: Final = method_of(statistics.median, dim="axis", keepdim="keepdims")
     nanmedian: Final = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
-    sum_to_size = _sum_to_size
+
+    def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+        """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape; of integers an Int64."""
+        size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+        lead = self.ndim - len(size)
+        if lead < 0 or any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
+            raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
+        axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
+        out = reduction.sum(self, tuple(axes), keepdim=True) if axes else self
+        return reduction.sum(out, tuple(range(lead))) if lead else out
+
     from msjax.ops.function.math_func.extremes import aminmax
     from msjax.ops.function.math_func.norms import norm, renorm
     from msjax.ops.function.math_func.statistics import cov, kthvalue, nanquantile, quantile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msjax.common.bases import TensorBase
 from msjax.engine.autograd.imperative import GradientMethods, HookMethods
 from msjax.engine.autograd.memory import MemoryMethods
-from msjax.ops.methods.array import ArrayMethods
+from msjax.ops.methods.array import ArrayMethods, CasterMethods
 from msjax.ops.methods.elementwise import ElementwiseMethods
 from msjax.ops.methods.inplace import InplaceMethods
 from msjax.ops.methods.linear import LinearMethods
@@ -20,6 +20,7 @@ class TensorMethods(
     ReductionMethods,
     LinearMethods,
     ArrayMethods,
+    CasterMethods,
     PickingMethods,
     InplaceMethods,
     GradientMethods,
