@@ -13,12 +13,12 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
 from msjax.core.base.checks import check_bool, check_in_range, check_type
 from msjax.core.base.typing import Axes, Number
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
 from msjax.ops.function.math_func.reduction import root
 from msjax.ops.function.math_func.statistics import global_median
-from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -120,7 +120,7 @@ def _moment(name: str, doc: str) -> Any:
         correction (int): Default: 1.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
     """
-    return named(call, name, doc)
+    return titled(call, name, doc)
 
 
 std: _Moment = _moment("std", "The standard deviation")
@@ -180,7 +180,7 @@ def _extreme(name: str, elementwise: BinaryOperator, whole: Callable[..., Tensor
             return whole(input)
         return _int64(function(input, dim, keepdim))
 
-    return named(call, name, doc)
+    return titled(call, name, doc)
 
 
 max: _Extreme = _extreme(

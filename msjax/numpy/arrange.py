@@ -16,10 +16,10 @@ from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.views import Rule
 from msjax.numpy.lifting import lifted, tensor, tensors
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.arrange import RESHAPED
 from msjax.ops.function.array_func.casting import ints
-from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
@@ -90,7 +90,7 @@ def _atleast(function: Callable[[Tensor], Tensor], doc: str) -> _AtLeast:
         out = [function(tensor(a)) for a in (arys[0] if several else arys)]
         return out[0] if len(out) == 1 else out
 
-    return named(call, function.__name__, doc)
+    return titled(call, function.__name__, doc)
 
 
 atleast_1d: _AtLeast = _atleast(ops.atleast_1d, "Arrays with at least one axis.")

@@ -16,9 +16,9 @@ from msjax.common.typing import ArrayLike, DTypeLike, Shape
 from msjax.core.base.typing import JaxArray
 from msjax.engine.programs.cache import make_array
 from msjax.numpy.lifting import as_type, lifted, number, single, tensor
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",
@@ -283,7 +283,7 @@ def _window(function: Callable[[int], np.ndarray], doc: str) -> _Window:
     def call(M: int | Tensor) -> Tensor:
         return wrap(jnp.asarray(function(int(number(M))), jnp.float32))
 
-    return named(call, function.__name__, f"{doc} window of `M` points.")
+    return titled(call, function.__name__, f"{doc} window of `M` points.")
 
 
 bartlett: _Window = _window(np.bartlett, "The triangular")

@@ -16,9 +16,10 @@ from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import JaxArray, Number
 from msjax.numpy.lifting import SHORT, as_type, floating, lifted, of_numbers, promoted, short, single, tensor, wide
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
-from msjax.ops.function.math_func.tables import named, renamed
+from msjax.ops.function.math_func.tables import renamed
 
 __all__ = [
     "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",
@@ -106,7 +107,7 @@ def _unary(name: str, function: Callable[[Tensor], Tensor], convert: Callable[[A
 
     if name in _PARAMETERS:
         call = renamed(call, name, **{_PARAMETERS[name]: "x"})
-    return named(call, name, f"{doc} Elementwise; the result in `dtype`, if that is given.")
+    return titled(call, name, f"{doc} Elementwise; the result in `dtype`, if that is given.")
 
 
 def _neither_short(x1, x2):
@@ -130,7 +131,7 @@ def _binary(
         found = function(*convert(x1, x2))
         return as_type(found, dtype if dtype is not None or result is None else result(x1, x2))
 
-    return named(call, name, f"{doc} Elementwise with broadcasting; the result in `dtype`, if that is given.")
+    return titled(call, name, f"{doc} Elementwise with broadcasting; the result in `dtype`, if that is given.")
 
 
 # After the operator: what makes a Tensor of the operand.

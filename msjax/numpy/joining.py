@@ -9,8 +9,8 @@ from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike
 from msjax.numpy.lifting import tensor, tensors
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",
@@ -48,7 +48,7 @@ def _stack(function: Callable[[list[Tensor]], Tensor], doc: str) -> _Stack:
     def call(tup: ArrayLike) -> Tensor:
         return tup if isinstance(tup, Tensor) else function(tensors(tup))
 
-    return named(call, function.__name__, f"{doc} One Tensor is returned as it is.")
+    return titled(call, function.__name__, f"{doc} One Tensor is returned as it is.")
 
 
 hstack: _Stack = _stack(ops.hstack, "Arrays joined along the second axis; 1-d ones along their only axis.")

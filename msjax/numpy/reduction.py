@@ -16,9 +16,9 @@ from msjax.core.base.checks import check_axis_of, check_index_fits, check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.numpy.lifting import as_type, floating, lifted, single, tensor, wide
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
-from msjax.ops.function.math_func.tables import named
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "average", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "diff", "ediff1d",
@@ -204,7 +204,7 @@ def _without_nan(name: str, doc: str) -> _WithoutNaN:
         a = wide(a) if name == "nanmean" else tensor(a)
         return as_type(kernel(a, axis, keepdims), a.dtype if dtype is None else dtype)
 
-    return named(call, name, doc)
+    return titled(call, name, doc)
 
 
 nanmax: _WithoutNaN = _without_nan("nanmax", "The largest values over axes, NaN left out.")
@@ -244,7 +244,7 @@ def _cumulative(name: str, doc: str) -> _Cumulative:
     def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None) -> Tensor:
         return kernel(tensor(a), axis, None if dtype is None else mstype.as_dtype(dtype))
 
-    return named(call, name, doc)
+    return titled(call, name, doc)
 
 
 cumsum: _Cumulative = _cumulative("cumsum", "The cumulative sum along an axis, of the flattened array by default.")

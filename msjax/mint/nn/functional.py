@@ -17,7 +17,7 @@ from msjax.core.base.typing import Axes, Number
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
-from msjax.ops.function.math_func.tables import named
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
 
@@ -210,7 +210,7 @@ def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
         padding (int, tuple or str): zeros added on both sides, or "same" or "valid". Default: 0.
         groups (int): Default: 1.
     """
-    return named(call, f"conv{n}d", doc)
+    return titled(call, f"conv{n}d", doc)
 
 
 conv1d: _Convolution = _conv(ops.conv1d, 1)

@@ -6,7 +6,9 @@ import inspect
 import re
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 # An argument in a docstring: "names (type): text", with the lines below it that are indented deeper.
 _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<text>.*(?:\n     +.*)*)", re.M)
@@ -38,6 +40,13 @@ def complete_examples(names: dict[str, Any]) -> None:
     for value in names.values():
         if isinstance(value, FunctionType):
             value.__doc__ = with_imports(value.__doc__)
+
+
+def titled(function: _F, name: str, doc: str | None) -> _F:
+    """A function that a table makes, under the name and with the docstring that it has there."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
 class DerivedDoc:

@@ -3,58 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from msjax.common.dtype import int32
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.function import math_func
 from msjax.ops.function.array_func import arange, broadcast_to, concat, searchsorted, unsorted_segment_max, unsorted_segment_sum
 from msjax.ops.sparse_tensor import COOTensor, CSRTensor, RowTensor
 
-# The operators of one operand that have a form for each kind of sparse tensor.
-_OF_VALUES = (
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "exp", "expm1", "floor", "inv", "isfinite", "isinf",
-    "isnan", "log", "log1p", "neg", "relu", "relu6", "round", "sigmoid", "sin", "sinh", "softsign", "sqrt", "square", "tan", "tanh",
-)  # fmt: skip
-_FORMS = {"coo": COOTensor, "csr": CSRTensor}
-
-# {name: (class, attribute)} of the functions that give one part.
-_PARTS = {
-    f"{prefix}_tensor_get_{part}": (form, "shape" if part == "dense_shape" else part)
-    for prefix, form, parts in (
-        ("coo", COOTensor, ("indices", "values")),
-        ("csr", CSRTensor, ("indptr", "indices", "values")),
-        ("row", RowTensor, ("indices", "values")),
-    )
-    for part in (*parts, "dense_shape")
-}
+_S = TypeVar("_S", COOTensor, CSRTensor)
 
 
-def _of_values(form: str, operator: str) -> Callable[[Any], Any]:
-    name = f"{form}_{operator}"
+def _of_values(name: str, form: type[_S]) -> Callable[[_S], _S]:
+    operator = name.partition("_")[2]
 
     def function(x):
-        return check_type(x, _FORMS[form], "x", name).with_values(getattr(math_func, operator)(x.values))
+        return check_type(x, form, "x", name).with_values(getattr(math_func, operator)(x.values))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The {_FORMS[form].__name__} with ``ops.{operator}`` of its values, at the places where they are."
-    return function
+    return titled(function, name, f"The {form.__name__} with ``ops.{operator}`` of its values, at the places where they are.")
 
 
 def _part(name: str, form: type, attribute: str) -> Callable[[Any], Any]:
     def function(x):
         return getattr(check_type(x, form, "x", name), attribute)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The `{attribute}` of a {form.__name__}."
-    return function
+    return titled(function, name, f"The `{attribute}` of a {form.__name__}.")
 
 
-globals().update({f"{form}_{name}": _of_values(form, name) for form in _FORMS for name in _OF_VALUES})
-globals().update({name: _part(name, *which) for name, which in _PARTS.items()})
+coo_abs: Callable[[COOTensor], COOTensor] = _of_values("coo_abs", COOTensor)
+coo_acos: Callable[[COOTensor], COOTensor] = _of_values("coo_acos", COOTensor)
+coo_acosh: Callable[[COOTensor], COOTensor] = _of_values("coo_acosh", COOTensor)
+coo_asin: Callable[[COOTensor], COOTensor] = _of_values("coo_asin", COOTensor)
+coo_asinh: Callable[[COOTensor], COOTensor] = _of_values("coo_asinh", COOTensor)
+coo_atan: Callable[[COOTensor], COOTensor] = _of_values("coo_atan", COOTensor)
+coo_atanh: Callable[[COOTensor], COOTensor] = _of_values("coo_atanh", COOTensor)
+coo_ceil: Callable[[COOTensor], COOTensor] = _of_values("coo_ceil", COOTensor)
+coo_cos: Callable[[COOTensor], COOTensor] = _of_values("coo_cos", COOTensor)
+coo_cosh: Callable[[COOTensor], COOTensor] = _of_values("coo_cosh", COOTensor)
+coo_exp: Callable[[COOTensor], COOTensor] = _of_values("coo_exp", COOTensor)
+coo_expm1: Callable[[COOTensor], COOTensor] = _of_values("coo_expm1", COOTensor)
+coo_floor: Callable[[COOTensor], COOTensor] = _of_values("coo_floor", COOTensor)
+coo_inv: Callable[[COOTensor], COOTensor] = _of_values("coo_inv", COOTensor)
+coo_isfinite: Callable[[COOTensor], COOTensor] = _of_values("coo_isfinite", COOTensor)
+coo_isinf: Callable[[COOTensor], COOTensor] = _of_values("coo_isinf", COOTensor)
+coo_isnan: Callable[[COOTensor], COOTensor] = _of_values("coo_isnan", COOTensor)
+coo_log: Callable[[COOTensor], COOTensor] = _of_values("coo_log", COOTensor)
+coo_log1p: Callable[[COOTensor], COOTensor] = _of_values("coo_log1p", COOTensor)
+coo_neg: Callable[[COOTensor], COOTensor] = _of_values("coo_neg", COOTensor)
+coo_relu: Callable[[COOTensor], COOTensor] = _of_values("coo_relu", COOTensor)
+coo_relu6: Callable[[COOTensor], COOTensor] = _of_values("coo_relu6", COOTensor)
+coo_round: Callable[[COOTensor], COOTensor] = _of_values("coo_round", COOTensor)
+coo_sigmoid: Callable[[COOTensor], COOTensor] = _of_values("coo_sigmoid", COOTensor)
+coo_sin: Callable[[COOTensor], COOTensor] = _of_values("coo_sin", COOTensor)
+coo_sinh: Callable[[COOTensor], COOTensor] = _of_values("coo_sinh", COOTensor)
+coo_softsign: Callable[[COOTensor], COOTensor] = _of_values("coo_softsign", COOTensor)
+coo_sqrt: Callable[[COOTensor], COOTensor] = _of_values("coo_sqrt", COOTensor)
+coo_square: Callable[[COOTensor], COOTensor] = _of_values("coo_square", COOTensor)
+coo_tan: Callable[[COOTensor], COOTensor] = _of_values("coo_tan", COOTensor)
+coo_tanh: Callable[[COOTensor], COOTensor] = _of_values("coo_tanh", COOTensor)
+csr_abs: Callable[[CSRTensor], CSRTensor] = _of_values("csr_abs", CSRTensor)
+csr_acos: Callable[[CSRTensor], CSRTensor] = _of_values("csr_acos", CSRTensor)
+csr_acosh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_acosh", CSRTensor)
+csr_asin: Callable[[CSRTensor], CSRTensor] = _of_values("csr_asin", CSRTensor)
+csr_asinh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_asinh", CSRTensor)
+csr_atan: Callable[[CSRTensor], CSRTensor] = _of_values("csr_atan", CSRTensor)
+csr_atanh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_atanh", CSRTensor)
+csr_ceil: Callable[[CSRTensor], CSRTensor] = _of_values("csr_ceil", CSRTensor)
+csr_cos: Callable[[CSRTensor], CSRTensor] = _of_values("csr_cos", CSRTensor)
+csr_cosh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_cosh", CSRTensor)
+csr_exp: Callable[[CSRTensor], CSRTensor] = _of_values("csr_exp", CSRTensor)
+csr_expm1: Callable[[CSRTensor], CSRTensor] = _of_values("csr_expm1", CSRTensor)
+csr_floor: Callable[[CSRTensor], CSRTensor] = _of_values("csr_floor", CSRTensor)
+csr_inv: Callable[[CSRTensor], CSRTensor] = _of_values("csr_inv", CSRTensor)
+csr_isfinite: Callable[[CSRTensor], CSRTensor] = _of_values("csr_isfinite", CSRTensor)
+csr_isinf: Callable[[CSRTensor], CSRTensor] = _of_values("csr_isinf", CSRTensor)
+csr_isnan: Callable[[CSRTensor], CSRTensor] = _of_values("csr_isnan", CSRTensor)
+csr_log: Callable[[CSRTensor], CSRTensor] = _of_values("csr_log", CSRTensor)
+csr_log1p: Callable[[CSRTensor], CSRTensor] = _of_values("csr_log1p", CSRTensor)
+csr_neg: Callable[[CSRTensor], CSRTensor] = _of_values("csr_neg", CSRTensor)
+csr_relu: Callable[[CSRTensor], CSRTensor] = _of_values("csr_relu", CSRTensor)
+csr_relu6: Callable[[CSRTensor], CSRTensor] = _of_values("csr_relu6", CSRTensor)
+csr_round: Callable[[CSRTensor], CSRTensor] = _of_values("csr_round", CSRTensor)
+csr_sigmoid: Callable[[CSRTensor], CSRTensor] = _of_values("csr_sigmoid", CSRTensor)
+csr_sin: Callable[[CSRTensor], CSRTensor] = _of_values("csr_sin", CSRTensor)
+csr_sinh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_sinh", CSRTensor)
+csr_softsign: Callable[[CSRTensor], CSRTensor] = _of_values("csr_softsign", CSRTensor)
+csr_sqrt: Callable[[CSRTensor], CSRTensor] = _of_values("csr_sqrt", CSRTensor)
+csr_square: Callable[[CSRTensor], CSRTensor] = _of_values("csr_square", CSRTensor)
+csr_tan: Callable[[CSRTensor], CSRTensor] = _of_values("csr_tan", CSRTensor)
+csr_tanh: Callable[[CSRTensor], CSRTensor] = _of_values("csr_tanh", CSRTensor)
+coo_tensor_get_indices: Callable[[COOTensor], Tensor] = _part("coo_tensor_get_indices", COOTensor, "indices")
+coo_tensor_get_values: Callable[[COOTensor], Tensor] = _part("coo_tensor_get_values", COOTensor, "values")
+coo_tensor_get_dense_shape: Callable[[COOTensor], tuple[int, ...]] = _part("coo_tensor_get_dense_shape", COOTensor, "shape")
+csr_tensor_get_indptr: Callable[[CSRTensor], Tensor] = _part("csr_tensor_get_indptr", CSRTensor, "indptr")
+csr_tensor_get_indices: Callable[[CSRTensor], Tensor] = _part("csr_tensor_get_indices", CSRTensor, "indices")
+csr_tensor_get_values: Callable[[CSRTensor], Tensor] = _part("csr_tensor_get_values", CSRTensor, "values")
+csr_tensor_get_dense_shape: Callable[[CSRTensor], tuple[int, ...]] = _part("csr_tensor_get_dense_shape", CSRTensor, "shape")
+row_tensor_get_indices: Callable[[RowTensor], Tensor] = _part("row_tensor_get_indices", RowTensor, "indices")
+row_tensor_get_values: Callable[[RowTensor], Tensor] = _part("row_tensor_get_values", RowTensor, "values")
+row_tensor_get_dense_shape: Callable[[RowTensor], tuple[int, ...]] = _part("row_tensor_get_dense_shape", RowTensor, "shape")
 
 
 def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
@@ -222,79 +273,5 @@ def csr_softmax(logits: CSRTensor, dtype: Any) -> CSRTensor:
     return logits.with_values((raised / total[rows]).astype(dtype))
 
 
-if TYPE_CHECKING:
-    # What the tables above make, for type checkers.
-    coo_abs: Callable[[COOTensor], COOTensor]
-    coo_acos: Callable[[COOTensor], COOTensor]
-    coo_acosh: Callable[[COOTensor], COOTensor]
-    coo_asin: Callable[[COOTensor], COOTensor]
-    coo_asinh: Callable[[COOTensor], COOTensor]
-    coo_atan: Callable[[COOTensor], COOTensor]
-    coo_atanh: Callable[[COOTensor], COOTensor]
-    coo_ceil: Callable[[COOTensor], COOTensor]
-    coo_cos: Callable[[COOTensor], COOTensor]
-    coo_cosh: Callable[[COOTensor], COOTensor]
-    coo_exp: Callable[[COOTensor], COOTensor]
-    coo_expm1: Callable[[COOTensor], COOTensor]
-    coo_floor: Callable[[COOTensor], COOTensor]
-    coo_inv: Callable[[COOTensor], COOTensor]
-    coo_isfinite: Callable[[COOTensor], COOTensor]
-    coo_isinf: Callable[[COOTensor], COOTensor]
-    coo_isnan: Callable[[COOTensor], COOTensor]
-    coo_log: Callable[[COOTensor], COOTensor]
-    coo_log1p: Callable[[COOTensor], COOTensor]
-    coo_neg: Callable[[COOTensor], COOTensor]
-    coo_relu: Callable[[COOTensor], COOTensor]
-    coo_relu6: Callable[[COOTensor], COOTensor]
-    coo_round: Callable[[COOTensor], COOTensor]
-    coo_sigmoid: Callable[[COOTensor], COOTensor]
-    coo_sin: Callable[[COOTensor], COOTensor]
-    coo_sinh: Callable[[COOTensor], COOTensor]
-    coo_softsign: Callable[[COOTensor], COOTensor]
-    coo_sqrt: Callable[[COOTensor], COOTensor]
-    coo_square: Callable[[COOTensor], COOTensor]
-    coo_tan: Callable[[COOTensor], COOTensor]
-    coo_tanh: Callable[[COOTensor], COOTensor]
-    csr_abs: Callable[[CSRTensor], CSRTensor]
-    csr_acos: Callable[[CSRTensor], CSRTensor]
-    csr_acosh: Callable[[CSRTensor], CSRTensor]
-    csr_asin: Callable[[CSRTensor], CSRTensor]
-    csr_asinh: Callable[[CSRTensor], CSRTensor]
-    csr_atan: Callable[[CSRTensor], CSRTensor]
-    csr_atanh: Callable[[CSRTensor], CSRTensor]
-    csr_ceil: Callable[[CSRTensor], CSRTensor]
-    csr_cos: Callable[[CSRTensor], CSRTensor]
-    csr_cosh: Callable[[CSRTensor], CSRTensor]
-    csr_exp: Callable[[CSRTensor], CSRTensor]
-    csr_expm1: Callable[[CSRTensor], CSRTensor]
-    csr_floor: Callable[[CSRTensor], CSRTensor]
-    csr_inv: Callable[[CSRTensor], CSRTensor]
-    csr_isfinite: Callable[[CSRTensor], CSRTensor]
-    csr_isinf: Callable[[CSRTensor], CSRTensor]
-    csr_isnan: Callable[[CSRTensor], CSRTensor]
-    csr_log: Callable[[CSRTensor], CSRTensor]
-    csr_log1p: Callable[[CSRTensor], CSRTensor]
-    csr_neg: Callable[[CSRTensor], CSRTensor]
-    csr_relu: Callable[[CSRTensor], CSRTensor]
-    csr_relu6: Callable[[CSRTensor], CSRTensor]
-    csr_round: Callable[[CSRTensor], CSRTensor]
-    csr_sigmoid: Callable[[CSRTensor], CSRTensor]
-    csr_sin: Callable[[CSRTensor], CSRTensor]
-    csr_sinh: Callable[[CSRTensor], CSRTensor]
-    csr_softsign: Callable[[CSRTensor], CSRTensor]
-    csr_sqrt: Callable[[CSRTensor], CSRTensor]
-    csr_square: Callable[[CSRTensor], CSRTensor]
-    csr_tan: Callable[[CSRTensor], CSRTensor]
-    csr_tanh: Callable[[CSRTensor], CSRTensor]
-    coo_tensor_get_indices: Callable[[COOTensor], Tensor]
-    coo_tensor_get_values: Callable[[COOTensor], Tensor]
-    coo_tensor_get_dense_shape: Callable[[COOTensor], tuple[int, ...]]
-    csr_tensor_get_indptr: Callable[[CSRTensor], Tensor]
-    csr_tensor_get_indices: Callable[[CSRTensor], Tensor]
-    csr_tensor_get_values: Callable[[CSRTensor], Tensor]
-    csr_tensor_get_dense_shape: Callable[[CSRTensor], tuple[int, ...]]
-    row_tensor_get_indices: Callable[[RowTensor], Tensor]
-    row_tensor_get_values: Callable[[RowTensor], Tensor]
-    row_tensor_get_dense_shape: Callable[[RowTensor], tuple[int, ...]]
-else:
+if not TYPE_CHECKING:
     __all__ = [name for name, value in globals().items() if getattr(value, "__module__", None) == __name__ and name[0] != "_"]

@@ -15,6 +15,7 @@ from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_axis, check_int, check_kind, check_one_of, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import identity, ints
 
@@ -140,9 +141,7 @@ def _atleast(name, fn, doc):
     def function(inputs):
         return tuple(kernel(x) for x in inputs) if isinstance(inputs, (tuple, list)) else kernel(inputs)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return titled(function, name, doc)
 
 
 atleast_1d: Final = _atleast("atleast_1d", jnp.atleast_1d, "A Tensor, or each of several, with at least one axis.")

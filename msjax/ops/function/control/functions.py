@@ -19,6 +19,7 @@ from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.recording import check_function_or_cell
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.function.control.lifted import Lifted
 from msjax.ops.primitive import Primitive
 
@@ -298,9 +299,7 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     call.__wrapped__ = function
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"MindSpore's name for {name.replace('_', ' ').strip()} on Python values."
-    return call
+    return titled(call, name, f"MindSpore's name for {name.replace('_', ' ').strip()} on Python values.")
 
 
 bool_and: Callable[..., Any] = _named("bool_and", lambda x, y: x and y)

@@ -14,7 +14,7 @@ from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import unary
+from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
@@ -104,79 +104,50 @@ abs: UnaryOperator = unary(
     "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (_SIGNED, "[1.5 0.  2.5]"), int_grad=True
 )
 square: UnaryOperator = unary("square", jnp.square, "input * input.", (_SIGNED, "[2.25 0.   6.25]"), int_grad=True)
-reciprocal: UnaryOperator = unary("reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), floats=True)
+reciprocal: UnaryOperator = of_floats("reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"))
 inv: UnaryOperatorOfX = unary(
     "inv", _quotient, "1 / x; of integers an integer.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), parameter="x"
 )
 
-exp: UnaryOperator = unary("exp", jnp.exp, "e to the power of input.", (_X, "[1.        2.7182817]"), floats=True)
+exp: UnaryOperator = of_floats("exp", jnp.exp, "e to the power of input.", (_X, "[1.        2.7182817]"))
 # jnp.exp2 of whole numbers is no whole number: of 3 in Float16 8.01.
-exp2: UnaryOperator = unary("exp2", lambda x: jnp.power(2.0, x), "2 to the power of input.", (_X, "[1. 2.]"), floats=True)
-expm1: UnaryOperator = unary("expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (_X, "[0.        1.7182817]"), floats=True)
-log: UnaryOperator = unary(
-    "log", jnp.log, "The natural logarithm.", ("Tensor([1.0, 10.0])", "[0.        2.3025851]"), floats=True
+exp2: UnaryOperator = of_floats("exp2", lambda x: jnp.power(2.0, x), "2 to the power of input.", (_X, "[1. 2.]"))
+expm1: UnaryOperator = of_floats("expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (_X, "[0.        1.7182817]"))
+log: UnaryOperator = of_floats("log", jnp.log, "The natural logarithm.", ("Tensor([1.0, 10.0])", "[0.        2.3025851]"))
+log1p: UnaryOperator = of_floats("log1p", jnp.log1p, "log(1 + input), exact near 0.", (_X, "[0.        0.6931472]"))
+log2: UnaryOperator = of_floats("log2", jnp.log2, "The logarithm of base 2.", ("Tensor([1.0, 8.0])", "[0. 3.]"))
+log10: UnaryOperator = of_floats("log10", jnp.log10, "The logarithm of base 10.", ("Tensor([1.0, 100.0])", "[0. 2.]"))
+sqrt: UnaryOperatorOfX = of_floats(
+    "sqrt", jnp.sqrt, "The square root; its gradient at 0 is infinite.", ("Tensor([4.0, 9.0])", "[2. 3.]"), parameter="x"
 )
-log1p: UnaryOperator = unary("log1p", jnp.log1p, "log(1 + input), exact near 0.", (_X, "[0.        0.6931472]"), floats=True)
-log2: UnaryOperator = unary("log2", jnp.log2, "The logarithm of base 2.", ("Tensor([1.0, 8.0])", "[0. 3.]"), floats=True)
-log10: UnaryOperator = unary("log10", jnp.log10, "The logarithm of base 10.", ("Tensor([1.0, 100.0])", "[0. 2.]"), floats=True)
-sqrt: UnaryOperatorOfX = unary(
-    "sqrt",
-    jnp.sqrt,
-    "The square root; its gradient at 0 is infinite.",
-    ("Tensor([4.0, 9.0])", "[2. 3.]"),
-    floats=True,
-    parameter="x",
-)
-rsqrt: UnaryOperator = unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("Tensor([4.0, 0.25])", "[0.5 2. ]"), floats=True)
+rsqrt: UnaryOperator = of_floats("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("Tensor([4.0, 0.25])", "[0.5 2. ]"))
 
-sin: UnaryOperator = unary("sin", jnp.sin, "The sine.", (_X, "[0.         0.84147096]"), floats=True)
-cos: UnaryOperator = unary("cos", jnp.cos, "The cosine.", (_X, "[1.         0.54030234]"), floats=True)
-tan: UnaryOperator = unary("tan", jnp.tan, "The tangent.", (_X, "[0.        1.5574077]"), floats=True)
-asin: UnaryOperator = unary(
-    "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (_X, "[0.        1.5707964]"), floats=True
+sin: UnaryOperator = of_floats("sin", jnp.sin, "The sine.", (_X, "[0.         0.84147096]"))
+cos: UnaryOperator = of_floats("cos", jnp.cos, "The cosine.", (_X, "[1.         0.54030234]"))
+tan: UnaryOperator = of_floats("tan", jnp.tan, "The tangent.", (_X, "[0.        1.5574077]"))
+asin: UnaryOperator = of_floats("asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (_X, "[0.        1.5707964]"))
+acos: UnaryOperator = of_floats("acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"))
+atan: UnaryOperator = of_floats("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"))
+sinh: UnaryOperator = of_floats("sinh", jnp.sinh, "The hyperbolic sine.", (_X, "[0.        1.1752012]"))
+cosh: UnaryOperator = of_floats("cosh", jnp.cosh, "The hyperbolic cosine.", (_X, "[1.        1.5430807]"))
+tanh: UnaryOperator = of_floats(
+    "tanh", wide_slope(jnp.tanh, lambda y: 1 - y * y), "The hyperbolic tangent.", (_X, "[0.        0.7615942]")
 )
-acos: UnaryOperator = unary(
-    "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"), floats=True
+asinh: UnaryOperator = of_floats("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (_X, "[0.         0.8813736]"))
+acosh: UnaryOperator = of_floats(
+    "acosh", jnp.arccosh, "The inverse hyperbolic cosine, for input >= 1.", ("Tensor([1.0, 2.0])", "[0.        1.3169578]")
 )
-atan: UnaryOperator = unary("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"), floats=True)
-sinh: UnaryOperator = unary("sinh", jnp.sinh, "The hyperbolic sine.", (_X, "[0.        1.1752012]"), floats=True)
-cosh: UnaryOperator = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (_X, "[1.        1.5430807]"), floats=True)
-tanh: UnaryOperator = unary(
-    "tanh", wide_slope(jnp.tanh, lambda y: 1 - y * y), "The hyperbolic tangent.", (_X, "[0.        0.7615942]"), floats=True
-)
-asinh: UnaryOperator = unary("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (_X, "[0.         0.8813736]"), floats=True)
-acosh: UnaryOperator = unary(
-    "acosh",
-    jnp.arccosh,
-    "The inverse hyperbolic cosine, for input >= 1.",
-    ("Tensor([1.0, 2.0])", "[0.        1.3169578]"),
-    floats=True,
-)
-atanh: UnaryOperator = unary(
-    "atanh",
-    jnp.arctanh,
-    "The inverse hyperbolic tangent, for input in (-1, 1).",
-    ("Tensor([0.0, 0.5])", "[0.        0.5493061]"),
-    floats=True,
+atanh: UnaryOperator = of_floats(
+    "atanh", jnp.arctanh, "The inverse hyperbolic tangent, for input in (-1, 1).", ("Tensor([0.0, 0.5])", "[0.        0.5493061]")
 )
 sinc: UnaryOperator = unary(
     "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("Tensor([0.0, 0.5])", "[1.        0.6366197]")
 )
-rad2deg: UnaryOperatorOfX = unary(
-    "rad2deg",
-    jnp.rad2deg,
-    "Radians as degrees.",
-    ("Tensor([0.0, 1.0])", "[ 0.       57.295776]"),
-    only_floats=True,
-    parameter="x",
+rad2deg: UnaryOperatorOfX = only_of_floats(
+    "rad2deg", jnp.rad2deg, "Radians as degrees.", ("Tensor([0.0, 1.0])", "[ 0.       57.295776]"), parameter="x"
 )
-deg2rad: UnaryOperatorOfX = unary(
-    "deg2rad",
-    jnp.deg2rad,
-    "Degrees as radians.",
-    ("Tensor([0.0, 180.0])", "[0.        3.1415927]"),
-    only_floats=True,
-    parameter="x",
+deg2rad: UnaryOperatorOfX = only_of_floats(
+    "deg2rad", jnp.deg2rad, "Degrees as radians.", ("Tensor([0.0, 180.0])", "[0.        3.1415927]"), parameter="x"
 )
 
 floor: UnaryOperator = unary(
@@ -263,8 +234,8 @@ absolute = abs
 negative = neg
 tensor_exp = exp
 tensor_expm1 = expm1
-arcsin: UnaryOperatorOfX = unary(
-    "arcsin", jnp.arcsin, "The inverse sine, for x in [-1, 1].", (_X, "[0.        1.5707964]"), floats=True, parameter="x"
+arcsin: UnaryOperatorOfX = of_floats(
+    "arcsin", jnp.arcsin, "The inverse sine, for x in [-1, 1].", (_X, "[0.        1.5707964]"), parameter="x"
 )
 arccos = acos
 arctan = atan

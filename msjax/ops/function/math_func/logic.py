@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import jax
@@ -21,6 +22,8 @@ __all__ = [
     "tensor_lt",
 ]  # fmt: skip
 
+# Their values are steps, without a gradient.
+_step = functools.partial(unary, differentiable=False)
 _BOOLS = "Tensor([True, True, False]), Tensor([True, False, False])"
 _BITS = "Tensor([5, 6]), Tensor([3, 3])"
 _ODD = "Tensor([1.0, float('nan'), float('-inf')])"
@@ -53,12 +56,8 @@ logical_or: Final = _of_truths(
 logical_xor: Final = _of_truths(
     "logical_xor", jnp.logical_xor, "True where exactly one of input and other is true.", (_BOOLS, "[False  True False]")
 )
-logical_not: UnaryOperator = unary(
-    "logical_not",
-    jnp.logical_not,
-    "not input, elementwise, as Bool.",
-    ("Tensor([True, False])", "[False  True]"),
-    differentiable=False,
+logical_not: UnaryOperator = _step(
+    "logical_not", jnp.logical_not, "not input, elementwise, as Bool.", ("Tensor([True, False])", "[False  True]")
 )
 
 
@@ -84,52 +83,33 @@ bitwise_right_shift: BinaryOperator = _integers(
 )
 gcd: BinaryOperator = _integers("gcd", jnp.gcd, "The greatest common divisor.", ("Tensor([12, 9]), Tensor([8, 6])", "[4 3]"))
 lcm: BinaryOperator = _integers("lcm", jnp.lcm, "The least common multiple.", ("Tensor([4, 3]), Tensor([6, 5])", "[12 15]"))
-bitwise_not: UnaryOperator = unary(
-    "bitwise_not",
-    jnp.bitwise_not,
-    "The bits of integers, or Bools, inverted.",
-    ("Tensor([0, 5])", "[-1 -6]"),
-    differentiable=False,
+bitwise_not: UnaryOperator = _step(
+    "bitwise_not", jnp.bitwise_not, "The bits of integers, or Bools, inverted.", ("Tensor([0, 5])", "[-1 -6]")
 )
-invert: UnaryOperatorOfX = unary(
-    "invert",
-    jnp.bitwise_not,
-    "The bits of integers, or Bools, inverted.",
-    ("Tensor([0, 5])", "[-1 -6]"),
-    differentiable=False,
-    parameter="x",
+invert: UnaryOperatorOfX = _step(
+    "invert", jnp.bitwise_not, "The bits of integers, or Bools, inverted.", ("Tensor([0, 5])", "[-1 -6]"), parameter="x"
 )
-population_count: UnaryOperator = unary(
+population_count: UnaryOperator = _step(
     "population_count",
     lambda x: jax.lax.population_count(x).astype(jnp.uint8),
     "The number of bits that are set, as UInt8.",
     ("Tensor([0, 7])", "[0 3]"),
-    differentiable=False,
     parameter="input_x",
 )
 
-isnan: UnaryOperator = unary("isnan", jnp.isnan, "True where input is NaN.", (_ODD, "[False  True False]"), differentiable=False)
-isinf: UnaryOperator = unary(
-    "isinf", jnp.isinf, "True where input is infinite.", (_ODD, "[False False  True]"), differentiable=False
+isnan: UnaryOperator = _step("isnan", jnp.isnan, "True where input is NaN.", (_ODD, "[False  True False]"))
+isinf: UnaryOperator = _step("isinf", jnp.isinf, "True where input is infinite.", (_ODD, "[False False  True]"))
+isfinite: UnaryOperator = _step(
+    "isfinite", jnp.isfinite, "True where input is neither infinite nor NaN.", (_ODD, "[ True False False]")
 )
-isfinite: UnaryOperator = unary(
-    "isfinite", jnp.isfinite, "True where input is neither infinite nor NaN.", (_ODD, "[ True False False]"), differentiable=False
-)
-isposinf: UnaryOperator = unary(
-    "isposinf", jnp.isposinf, "True where input is plus infinity.", (_ODD, "[False False False]"), differentiable=False
-)
-isneginf: UnaryOperator = unary(
-    "isneginf", jnp.isneginf, "True where input is minus infinity.", (_ODD, "[False False  True]"), differentiable=False
-)
-isreal: UnaryOperator = unary(
-    "isreal", jnp.isreal, "True where input has no imaginary part.", (_ODD, "[ True  True  True]"), differentiable=False
-)
-signbit: UnaryOperator = unary(
+isposinf: UnaryOperator = _step("isposinf", jnp.isposinf, "True where input is plus infinity.", (_ODD, "[False False False]"))
+isneginf: UnaryOperator = _step("isneginf", jnp.isneginf, "True where input is minus infinity.", (_ODD, "[False False  True]"))
+isreal: UnaryOperator = _step("isreal", jnp.isreal, "True where input has no imaginary part.", (_ODD, "[ True  True  True]"))
+signbit: UnaryOperator = _step(
     "signbit",
     lambda x: jnp.signbit(x) if kind_of(x.dtype) == "f" else x < 0,
     "True where input is negative (-0.0 included).",
     (_ODD, "[False False  True]"),
-    differentiable=False,
 )
 
 

@@ -15,7 +15,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
 from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import binary, unary
+from msjax.ops.function.math_func.tables import binary, of_floats, only_of_floats
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",
@@ -23,16 +23,10 @@ __all__ = [
 
 _X = "Tensor([0.5, 2.0])"
 
-erf: UnaryOperator = unary("erf", jax.lax.erf, "The error function.", (_X, "[0.5204999  0.9953223]"), floats=True)
-erfc: UnaryOperator = unary(
-    "erfc", jax.lax.erfc, "1 - erf(input), exact for large input.", (_X, "[0.47950017 0.00467773]"), floats=True
-)
-erfinv: UnaryOperator = unary(
-    "erfinv",
-    jax.lax.erf_inv,
-    "The inverse of erf, for input in (-1, 1).",
-    ("Tensor([0.0, 0.5])", "[0.         0.47693628]"),
-    floats=True,
+erf: UnaryOperator = of_floats("erf", jax.lax.erf, "The error function.", (_X, "[0.5204999  0.9953223]"))
+erfc: UnaryOperator = of_floats("erfc", jax.lax.erfc, "1 - erf(input), exact for large input.", (_X, "[0.47950017 0.00467773]"))
+erfinv: UnaryOperator = of_floats(
+    "erfinv", jax.lax.erf_inv, "The inverse of erf, for input in (-1, 1).", ("Tensor([0.0, 0.5])", "[0.         0.47693628]")
 )
 
 
@@ -43,10 +37,8 @@ _digamma = with_slopes(
 )
 _lgamma = with_slopes(jax.lax.lgamma, lambda x, out: _digamma(x))
 
-lgamma: UnaryOperator = unary("lgamma", _lgamma, "log|gamma(input)|.", (_X, "[0.5723649 0.       ]"), floats=True)
-digamma: UnaryOperator = unary(
-    "digamma", _digamma, "The derivative of lgamma.", (_X, "[-1.9635102  0.4227843]"), only_floats=True
-)
+lgamma: UnaryOperator = of_floats("lgamma", _lgamma, "log|gamma(input)|.", (_X, "[0.5723649 0.       ]"))
+digamma: UnaryOperator = only_of_floats("digamma", _digamma, "The derivative of lgamma.", (_X, "[-1.9635102  0.4227843]"))
 igamma: BinaryOperator = binary(
     "igamma",
     lambda x, y: jax.lax.igamma(*jnp.broadcast_arrays(x, y)),

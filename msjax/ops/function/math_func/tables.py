@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
@@ -27,22 +29,17 @@ from msjax.ops.dispatch.promotion import (
 _R = TypeVar("_R")
 
 
-def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None = None) -> Any:
-    """The function with this name and documentation; of the module that calls the function which calls this one."""
-    kernel.__name__ = kernel.__qualname__ = name
+def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str]) -> Callable[..., Any]:
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
-    kernel.__doc__ = doc
-    if shown is not None:
-        lines = (f">>> print(ops.{name}({shown[0]}))", *shown[1].split("\n"))
-        kernel.__doc__ = "\n        ".join((f"{doc}\n\n    Example:", *lines))
-    return kernel
+    arguments, printed = shown
+    return titled(kernel, name, f"{doc}\n\n    Example:\n        >>> print(ops.{name}({arguments}))\n        {printed}")
 
 
 def unary(
     name: str,
     fn: Callable[..., Any],
     doc: str,
-    shown: tuple[str, str] | None = None,
+    shown: tuple[str, str],
     *,
     floats: bool = False,
     only_floats: bool = False,
@@ -63,43 +60,33 @@ def unary(
         int_grad, differentiable: see `msjax.engine.autograd.op.Op`.
     """
     prepare = need_floats if only_floats else to_float if floats else as_operand
-    kernel = _KERNELS[parameter](fn, prepare)
+
+    def kernel(input: TensorLike) -> JaxArray:
+        return fn(prepare(input))
+
+    if parameter != "input":
+        kernel.__signature__ = _with_names(kernel, {"input": parameter})
     decorate = operator(1, int_grad=int_grad, differentiable=differentiable, tensors=True)
     return decorate(named(kernel, name, doc, shown))
 
 
-def _of_input(fn, prepare):
-    def kernel(input: TensorLike) -> JaxArray:
-        return fn(prepare(input))
-
-    return kernel
+of_floats = functools.partial(unary, floats=True)
+only_of_floats = functools.partial(unary, only_floats=True)
 
 
-def _of_x(fn, prepare):
-    def kernel(x: TensorLike) -> JaxArray:
-        return fn(prepare(x))
-
-    return kernel
-
-
-def _of_input_x(fn, prepare):
-    def kernel(input_x: TensorLike) -> JaxArray:
-        return fn(prepare(input_x))
-
-    return kernel
-
-
-_KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
+def _with_names(function, names):
+    """The signature of a function with {its own name of a parameter: another one}."""
+    signature = inspect.signature(function)
+    return signature.replace(parameters=[p.replace(name=names.get(p.name, p.name)) for p in signature.parameters.values()])
 
 
 def binary(
     name: str,
     fn: Callable[..., Any],
     doc: str,
-    shown: tuple[str, str] | None = None,
+    shown: tuple[str, str],
     *,
     floats: bool = False,
-    yields: bool = False,
     same: bool = False,
     only_floats: bool = False,
     dtypes: Sequence[Any] | None = None,
@@ -109,7 +96,6 @@ def binary(
     """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.
 
     Args:
-        yields: whether a 0-d Tensor's dtype yields to that of an n-d one, see `promote`.
         same: whether both have to be Tensors of one dtype.
         only_floats: whether both have to be Tensors of floats.
         dtypes: those that are computed in; of another, a TypeError. None for all.
@@ -119,7 +105,7 @@ def binary(
     def kernel(input: TensorLike, other: TensorLike) -> JaxArray:
         if only_floats:
             input, other = float_tensors(input, other)
-        x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
+        x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other), dtypes)
         x, y = spread(x, y)
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
@@ -132,18 +118,14 @@ def renamed(function: Callable[..., _R], name: str, **names: str) -> Callable[..
     def call(*args, **kwargs):
         return function(*args, **{names.get(key, key): value for key, value in kwargs.items()})
 
-    new = {own: key for key, own in names.items()}
-    parameters = inspect.signature(function).parameters.values()
-    call.__signature__ = inspect.Signature([p.replace(name=new.get(p.name, p.name)) for p in parameters])
-    call.__name__ = call.__qualname__ = name
+    call.__signature__ = _with_names(function, {own: key for key, own in names.items()})
     call.__module__ = sys._getframe(1).f_globals["__name__"]
-    call.__doc__ = function.__doc__
     if hasattr(function, "op"):
         call.op = function.op
-    return call
+    return titled(call, name, function.__doc__)
 
 
-def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, str] | None = None) -> BinaryOperator:
+def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, str]) -> BinaryOperator:
     """An operator of two Tensors or numbers that gives Bools."""
 
     def kernel(input: TensorLike, other: TensorLike) -> JaxArray:

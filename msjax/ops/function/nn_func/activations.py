@@ -16,7 +16,7 @@ from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_fl
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
-from msjax.ops.function.math_func.tables import unary
+from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
@@ -118,53 +118,46 @@ def _selu(x):
 
 _X = "Tensor([-1.0, 0.0, 2.0])"
 
-sigmoid: UnaryOperator = unary(
-    "sigmoid", _sigmoid, "1 / (1 + exp(-input)).", (_X, "[0.26894143 0.5        0.880797  ]"), floats=True
+sigmoid: UnaryOperator = of_floats("sigmoid", _sigmoid, "1 / (1 + exp(-input)).", (_X, "[0.26894143 0.5        0.880797  ]"))
+relu6: UnaryOperatorOfX = only_of_floats(
+    "relu6", _relu6, "min(max(x, 0), 6).", ("Tensor([-1.0, 3.0, 8.0])", "[0. 3. 6.]"), parameter="x"
 )
-relu6: UnaryOperatorOfX = unary(
-    "relu6", _relu6, "min(max(x, 0), 6).", ("Tensor([-1.0, 3.0, 8.0])", "[0. 3. 6.]"), only_floats=True, parameter="x"
+silu: UnaryOperator = of_floats("silu", jax.nn.silu, "input * sigmoid(input).", (_X, "[-0.26894143  0.          1.761594  ]"))
+mish: UnaryOperatorOfX = only_of_floats(
+    "mish", jax.nn.mish, "x * tanh(softplus(x)).", (_X, "[-0.30340144  0.          1.943959  ]"), parameter="x"
 )
-silu: UnaryOperator = unary(
-    "silu", jax.nn.silu, "input * sigmoid(input).", (_X, "[-0.26894143  0.          1.761594  ]"), floats=True
-)
-mish: UnaryOperatorOfX = unary(
-    "mish", jax.nn.mish, "x * tanh(softplus(x)).", (_X, "[-0.30340144  0.          1.943959  ]"), only_floats=True, parameter="x"
-)
-selu: UnaryOperator = unary(
+selu: UnaryOperator = of_floats(
     "selu",
     _selu,
     "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
     (_X, "[-1.1113307  0.         2.101402 ]"),
-    floats=True,
     parameter="input_x",
 )
-fast_gelu: UnaryOperatorOfX = unary(
+fast_gelu: UnaryOperatorOfX = only_of_floats(
     "fast_gelu",
     lambda x: x * jax.nn.sigmoid(1.702 * x),
     "x * sigmoid(1.702 * x), which is close to gelu.",
     (_X, "[-0.15420423  0.          1.9356586 ]"),
-    only_floats=True,
     parameter="x",
 )
 hardsigmoid: UnaryOperator = unary(
     "hardsigmoid", _hardsigmoid, "input / 6 + 0.5, limited to [0, 1].", (_X, "[0.3333333 0.5       0.8333333]")
 )
-hardswish: UnaryOperator = unary(
-    "hardswish", _hardswish, "input * hardsigmoid(input).", (_X, "[-0.33333334  0.          1.6666666 ]"), floats=True
+hardswish: UnaryOperator = of_floats(
+    "hardswish", _hardswish, "input * hardsigmoid(input).", (_X, "[-0.33333334  0.          1.6666666 ]")
 )
-logsigmoid: UnaryOperatorOfX = unary(
+logsigmoid: UnaryOperatorOfX = of_floats(
     "logsigmoid",
     lambda x: -softplus_of(-x),
     "log(sigmoid(x)), computed without overflow.",
     (_X, "[-1.3132617  -0.6931472  -0.12692805]"),
-    floats=True,
     parameter="x",
 )
-softsign: UnaryOperatorOfX = unary(
-    "softsign", _softsign, "x / (1 + |x|).", (_X, "[-0.5        0.         0.6666667]"), only_floats=True, parameter="x"
+softsign: UnaryOperatorOfX = only_of_floats(
+    "softsign", _softsign, "x / (1 + |x|).", (_X, "[-0.5        0.         0.6666667]"), parameter="x"
 )
-tanhshrink: UnaryOperator = unary(
-    "tanhshrink", lambda x: x - jnp.tanh(x), "input - tanh(input).", (_X, "[-0.23840582  0.          1.0359724 ]"), floats=True
+tanhshrink: UnaryOperator = of_floats(
+    "tanhshrink", lambda x: x - jnp.tanh(x), "input - tanh(input).", (_X, "[-0.23840582  0.          1.0359724 ]")
 )
 
 
