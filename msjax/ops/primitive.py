@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
 from msjax.common.tensor import Tensor
@@ -152,26 +152,30 @@ class Form(Primitive):
                 except TypeError as error:
                     raise TypeError(f"For '{self._operator}': {error}; it takes {signature}.") from None
 
+    def _attributes(self) -> Iterator[Any]:
+        """The attributes, in their order."""
+        return map(self.__dict__.__getitem__, self._arguments)
+
 
 class OfInput(Form):
     """The base of forms whose function takes one operand, called input, and the attributes in their order."""
 
     def __call__(self, input: TensorLike) -> Tensor:
-        return self._function(input, *map(self.__dict__.__getitem__, self._arguments))
+        return self._function(input, *self._attributes())
 
 
 class OfX(Form):
     """The same, of an operand called x."""
 
     def __call__(self, x: TensorLike) -> Tensor:
-        return self._function(x, *map(self.__dict__.__getitem__, self._arguments))
+        return self._function(x, *self._attributes())
 
 
 class OfInputX(Form):
     """The same, of an operand called input_x."""
 
     def __call__(self, input_x: TensorLike) -> Tensor:
-        return self._function(input_x, *map(self.__dict__.__getitem__, self._arguments))
+        return self._function(input_x, *self._attributes())
 
 
 def _fits(names, required, args, kwargs):

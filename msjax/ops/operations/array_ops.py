@@ -34,6 +34,13 @@ class _Joined(Form):
         return self._function(tensors, self.axis)
 
 
+class _Unstacked(Form):
+    axis: int = 0
+
+    def __call__(self, input_x: Tensor) -> tuple[Tensor, ...]:
+        return self._function(input_x, self.axis)
+
+
 # fmt: off
 class Reshape(Form): __call__ = staticmethod(arrange.reshape)
 class Transpose(Form): __call__ = staticmethod(ordering.transpose)
@@ -66,25 +73,12 @@ class Triu(OfInput, of=diagonals.triu): diagonal: int = 0
 class Concat(_Joined, of=joining.concat): ...
 class Stack(_Joined, of=joining.stack): ...
 class Pack(_Joined, of=joining.stack): ...
+class Unstack(_Unstacked, of=splitting.unstack): num: Any = None
+class Unpack(_Unstacked, of=splitting.unstack): ...
 # fmt: on
 
 
 # ---- with attributes
-
-
-class Unstack(Form, of=splitting.unstack):
-    axis: int = 0
-    num: Any = None
-
-    def __call__(self, input_x: Tensor) -> tuple[Tensor, ...]:
-        return splitting.unstack(input_x, self.axis)
-
-
-class Unpack(Form, of=splitting.unstack):
-    axis: int = 0
-
-    def __call__(self, input_x: Tensor) -> tuple[Tensor, ...]:
-        return splitting.unstack(input_x, self.axis)
 
 
 class ReverseSequence(Form, of=ordering.reverse_sequence):
@@ -108,17 +102,7 @@ class StridedSlice(Form, of=splitting.strided_slice):
     shrink_axis_mask: int = 0
 
     def __call__(self, input_x: Tensor, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
-        return splitting.strided_slice(
-            input_x,
-            begin,
-            end,
-            strides,
-            self.begin_mask,
-            self.end_mask,
-            self.ellipsis_mask,
-            self.new_axis_mask,
-            self.shrink_axis_mask,
-        )
+        return splitting.strided_slice(input_x, begin, end, strides, *self._attributes())
 
 
 class MirrorPad(Form, of=pads.mirror_pad):

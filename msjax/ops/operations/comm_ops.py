@@ -32,18 +32,16 @@ class ReduceOp:
     SUM = "sum"
 
 
-class AllReduce(OfX, of=collectives.all_reduce):
+class _Reduction(OfX):
     op: str = ReduceOp.SUM
     group: str = WORLD
 
 
-class AllGather(OfX, of=collectives.all_gather):
-    group: str = WORLD
-
-
-class ReduceScatter(OfX, of=collectives.reduce_scatter):
-    op: str = ReduceOp.SUM
-    group: str = WORLD
+# fmt: off
+class AllReduce(_Reduction, of=collectives.all_reduce): ...
+class ReduceScatter(_Reduction, of=collectives.reduce_scatter): ...
+class AllGather(OfX, of=collectives.all_gather): group: str = WORLD
+# fmt: on
 
 
 class Broadcast(Form, of=collectives.broadcast, root_rank="root"):

@@ -34,6 +34,10 @@ class _Locking(Form):
     use_locking: bool = False
 
 
+class _LockingByDefault(Form):
+    use_locking: bool = True
+
+
 class _Rows(Form):
     indices: int | tuple[int, ...] | Tensor
 
@@ -69,6 +73,8 @@ class TensorScatterMul(Form): __call__ = staticmethod(scattering.tensor_scatter_
 class TensorScatterDiv(Form): __call__ = staticmethod(scattering.tensor_scatter_div)
 class TensorScatterMax(Form): __call__ = staticmethod(scattering.tensor_scatter_max)
 class TensorScatterMin(Form): __call__ = staticmethod(scattering.tensor_scatter_min)
+class ScatterUpdate(_LockingByDefault): __call__ = staticmethod(assigning.scatter_update)
+class ScatterNdUpdate(_LockingByDefault): __call__ = staticmethod(assigning.scatter_nd_update)
 class ScatterAdd(_Locking): __call__ = staticmethod(assigning.scatter_add)
 class ScatterSub(_Locking): __call__ = staticmethod(assigning.scatter_sub)
 class ScatterMul(_Locking): __call__ = staticmethod(assigning.scatter_mul)
@@ -177,16 +183,6 @@ class TensorScatterElements(Form, of=scattering.tensor_scatter_elements):
         return scattering.tensor_scatter_elements(input_x, indices, updates, self.axis, self.reduction)
 
 
-class ScatterUpdate(Form):
-    use_locking: bool = True
-    __call__ = staticmethod(assigning.scatter_update)
-
-
-class ScatterNdUpdate(Form):
-    use_locking: bool = True
-    __call__ = staticmethod(assigning.scatter_nd_update)
-
-
 class SparseGatherV2(Form):
     """Slices along an axis, picked by index: ``SparseGatherV2()(params, indices, axis)``."""
 
@@ -268,20 +264,19 @@ class ScatterAddWithAxis(Form):
         return scattering.tensor_scatter_elements(x, indices, updates, self.axis, "add")
 
 
-class InplaceIndexAdd(Form, of=scattering.index_add):
+class _IndexAdd(Form):
     axis: int
 
     def __call__(self, x: Parameter | Tensor, indices: Tensor, y: Tensor) -> Tensor:
-        return scattering.index_add(x, indices, y, self.axis)
+        return self._function(x, indices, y, self.axis)
 
 
-class IndexAdd(Form, of=scattering.index_add):
-    axis: int
+class InplaceIndexAdd(_IndexAdd, of=scattering.index_add): ...
+
+
+class IndexAdd(_IndexAdd, of=scattering.index_add):
     use_lock: bool = True
     check_index_bound: bool = True
-
-    def __call__(self, x: Parameter | Tensor, indices: Tensor, y: Tensor) -> Tensor:
-        return scattering.index_add(x, indices, y, self.axis)
 
 
 class IndexPut(Form):

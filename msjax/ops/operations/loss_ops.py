@@ -19,7 +19,7 @@ __all__ = [
 
 class _OfTarget(Form):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor:
-        return self._function(input, target, *map(self.__dict__.__getitem__, self._arguments))
+        return self._function(input, target, *self._attributes())
 
 
 # fmt: off

@@ -380,7 +380,12 @@ class Dropout3D(_ChannelDropout):
     _axes = (2, 3, 4)
 
 
-class UniformCandidateSampler(Form, of=choices.uniform_candidate_sampler):
+class _CandidateSampler(Form):
+    def __call__(self, true_classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self._function(true_classes, *self._attributes())
+
+
+class UniformCandidateSampler(_CandidateSampler, of=choices.uniform_candidate_sampler):
     num_true: int
     num_sampled: int
     unique: bool
@@ -388,19 +393,10 @@ class UniformCandidateSampler(Form, of=choices.uniform_candidate_sampler):
     seed: int = 0
     remove_accidental_hits: bool = False
 
-    def __call__(self, true_classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        settings = (self.num_true, self.num_sampled, self.unique, self.range_max, self.seed, self.remove_accidental_hits)
-        return choices.uniform_candidate_sampler(true_classes, *settings)
 
-
-class LogUniformCandidateSampler(Form, of=choices.log_uniform_candidate_sampler):
+class LogUniformCandidateSampler(_CandidateSampler, of=choices.log_uniform_candidate_sampler):
     num_true: int = 1
     num_sampled: int = 5
     unique: bool = True
     range_max: int = 5
     seed: int = 0
-
-    def __call__(self, true_classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return choices.log_uniform_candidate_sampler(
-            true_classes, self.num_true, self.num_sampled, self.unique, self.range_max, self.seed
-        )

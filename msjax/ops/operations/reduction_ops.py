@@ -37,28 +37,15 @@ class _OverAxes(Form):
         return self._function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
 
-class ReduceMean(_OverAxes, of=reduction.mean):
-    """The mean over axes, by default all: called with (x, axis)."""
-
-
-class ReduceMax(_OverAxes, of=extremes.amax):
-    """The largest values over axes, by default all: called with (x, axis)."""
-
-
-class ReduceMin(_OverAxes, of=extremes.amin):
-    """The smallest values over axes, by default all: called with (x, axis)."""
-
-
-class ReduceProd(_OverAxes, of=reduction.prod_kept):
-    """The product over axes, by default all: called with (x, axis)."""
-
-
+# fmt: off
+class ReduceMean(_OverAxes, of=reduction.mean): """The mean over axes, by default all: called with (x, axis)."""
+class ReduceMax(_OverAxes, of=extremes.amax): """The largest values over axes, by default all: called with (x, axis)."""
+class ReduceMin(_OverAxes, of=extremes.amin): """The smallest values over axes, by default all: called with (x, axis)."""
+class ReduceProd(_OverAxes, of=reduction.prod_kept): """The product over axes, by default all: called with (x, axis)."""
 class ReduceAll(_OverAxes, of=reduction.all):
     """Whether all elements are true, over axes, by default all: called with (x, axis)."""
-
-
-class ReduceAny(_OverAxes, of=reduction.any):
-    """Whether any element is true, over axes, by default all: called with (x, axis)."""
+class ReduceAny(_OverAxes, of=reduction.any): """Whether any element is true, over axes, by default all: called with (x, axis)."""
+# fmt: on
 
 
 class ReduceSum(Form):
@@ -120,12 +107,10 @@ class _IndexOf(Form):
         return casting.cast(self._function(x, self.axis, False), kind)
 
 
-class Argmax(_IndexOf, of=extremes.argmax):
-    """The index of the largest value along an axis."""
-
-
-class Argmin(_IndexOf, of=extremes.argmin):
-    """The index of the smallest value along an axis."""
+# fmt: off
+class Argmax(_IndexOf, of=extremes.argmax): """The index of the largest value along an axis."""
+class Argmin(_IndexOf, of=extremes.argmin): """The index of the smallest value along an axis."""
+# fmt: on
 
 
 class _WithValue(Form):
@@ -143,12 +128,10 @@ class _WithValue(Form):
         return self._function(input, self.axis, self.keep_dims)[::-1]
 
 
-class ArgMaxWithValue(_WithValue, of=extremes.max):
-    """The largest values along an axis, as (index, values)."""
-
-
-class ArgMinWithValue(_WithValue, of=extremes.min):
-    """The smallest values along an axis, as (index, values)."""
+# fmt: off
+class ArgMaxWithValue(_WithValue, of=extremes.max): """The largest values along an axis, as (index, values)."""
+class ArgMinWithValue(_WithValue, of=extremes.min): """The smallest values along an axis, as (index, values)."""
+# fmt: on
 
 
 class CountNonZero(Form):

@@ -110,9 +110,7 @@ class ROIAlign(Form, of=_roi_align):
     roi_end_mode: int = 1
 
     def __call__(self, features: Tensor, rois: Tensor) -> Tensor:
-        return _roi_align(
-            features, rois, self.pooled_height, self.pooled_width, self.spatial_scale, self.sample_num, self.roi_end_mode
-        )
+        return _roi_align(features, rois, *self._attributes())
 
 
 class NMSWithMask(Form, of=_nms_with_mask):

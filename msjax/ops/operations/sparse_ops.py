@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from msjax.common.dtype import int64
 from msjax.common.tensor import Tensor
 from msjax.ops.function.array_func.arrange import broadcast_to
@@ -43,25 +45,21 @@ class SparseTensorDenseAdd(Form):
         return COOTensor(x1_indices, x1_values, _shape(x1_shape)).to_dense() + x2
 
 
-class SparseDenseCwiseAdd(Form):
+class _Cwise(Form):
+    def __call__(self, x1_indices: Tensor, x1_values: Tensor, x1_shape: Tensor, x2: Tensor) -> Tensor:
+        return self._function(x1_values, _at(x1_indices, _shape(x1_shape), x2))
+
+
+class SparseDenseCwiseAdd(_Cwise, of=operator.add):
     """The values with the elements of a dense Tensor added that stand at their places; it is broadcast to the shape."""
 
-    def __call__(self, x1_indices: Tensor, x1_values: Tensor, x1_shape: Tensor, x2: Tensor) -> Tensor:
-        return x1_values + _at(x1_indices, _shape(x1_shape), x2)
 
-
-class SparseDenseCwiseMul(Form):
+class SparseDenseCwiseMul(_Cwise, of=operator.mul):
     """The values times the elements of a dense Tensor that stand at their places; it is broadcast to the shape."""
 
-    def __call__(self, x1_indices: Tensor, x1_values: Tensor, x1_shape: Tensor, x2: Tensor) -> Tensor:
-        return x1_values * _at(x1_indices, _shape(x1_shape), x2)
 
-
-class SparseDenseCwiseDiv(Form):
+class SparseDenseCwiseDiv(_Cwise, of=lambda values, dense: (values / dense).astype(values.dtype)):
     """The values divided by the elements of a dense Tensor that stand at their places; it is broadcast to the shape."""
-
-    def __call__(self, x1_indices: Tensor, x1_values: Tensor, x1_shape: Tensor, x2: Tensor) -> Tensor:
-        return (x1_values / _at(x1_indices, _shape(x1_shape), x2)).astype(x1_values.dtype)
 
 
 class SparseMatrixAdd(Form):
