@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, overload
 
-import jax.numpy as jnp
-
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -14,10 +12,7 @@ from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
 from msjax.core.base.checks import check_bool, check_in_range, check_type
 from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.docs import titled
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
-from msjax.ops.function.math_func.reduction import root
 from msjax.ops.function.math_func.statistics import global_median
 
 __all__ = [
@@ -89,15 +84,6 @@ def softmax(input: TensorLike, dim: int, *, dtype: DTypeLike | None = None) -> T
     return ops.softmax(input, dim, dtype=dtype)
 
 
-@operator()
-def _moments(input, dim, correction, keepdim, what):
-    x = to_float(input)
-    axes = None if dim is None or dim == () else dim
-    square = jnp.var(x, axes, ddof=correction, keepdims=keepdim) if what.startswith("var") else None
-    spread = root(jnp.var(x, axes, ddof=correction, keepdims=keepdim)) if square is None else square
-    return (spread, jnp.mean(x, axes, keepdims=keepdim)) if what.endswith("mean") else spread
-
-
 class _Moment(Protocol):
     def __call__(self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Tensor: ...
 
@@ -109,8 +95,10 @@ class _Moments(Protocol):
 
 
 def _moment(name: str, doc: str) -> Any:
+    function = getattr(ops, name)
+
     def call(input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Any:
-        return _moments(input, freeze(dim), correction, keepdim, name)
+        return function(input, dim, correction, keepdim)
 
     doc = f"""{doc} over axes, with the divisor N - correction.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -83,7 +83,7 @@ def streams_are_open() -> bool:
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 
 
-class Numbers:
+class Numbers(NamedTuple):
     """How the numbers of a random operator come from a seed of 64 bits.
 
     Args:
@@ -92,15 +92,10 @@ class Numbers:
         in_program (Op): from a state to (the numbers of one call, the next state); its setting is `setting`.
     """
 
-    __slots__ = ("first", "in_program", "on_host", "setting")
-
-    def __init__(
-        self, on_host: Callable[[int], np.ndarray], first: Callable[[int], Any], in_program: Op, setting: tuple[Any, ...] = ()
-    ):
-        self.on_host = on_host
-        self.first = first
-        self.in_program = in_program
-        self.setting = setting
+    on_host: Callable[[int], np.ndarray]
+    first: Callable[[int], Any]
+    in_program: Op
+    setting: tuple[Any, ...]
 
 
 def drawn(name: str, seed: int | None, numbers: Numbers) -> Tensor | None:

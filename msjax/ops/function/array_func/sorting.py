@@ -231,11 +231,12 @@ def distinct(
     else:
         values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
         inverse = inverse.reshape(array.shape if dim is None else array.shape[dim])
-    out = [wrap(as_array(values))]
-    if return_inverse:
-        out.append(wrap(as_array(inverse, mstype.int64)))
-    if return_counts:
-        out.append(wrap(as_array(counts, mstype.int64)))
+    return _asked_for(values, inverse if return_inverse else None, counts if return_counts else None)
+
+
+def _asked_for(values, *numbers):
+    """The values as a Tensor; with what else is not None, as a tuple."""
+    out = [wrap(as_array(values)), *(wrap(as_array(each, mstype.int64)) for each in numbers if each is not None)]
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -270,10 +271,7 @@ def unique_consecutive(
     new = np.ones(rows.shape[0], bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     values = slices[new] if dim is None else np.moveaxis(slices[new], 0, dim)
-    out = [wrap(as_array(values))]
-    if return_inverse:
-        inverse = np.cumsum(new) - 1
-        out.append(wrap(as_array(inverse.reshape(array.shape) if dim is None else inverse, mstype.int64)))
-    if return_counts:
-        out.append(wrap(as_array(np.diff(np.append(np.flatnonzero(new), new.size)), mstype.int64)))
-    return out[0] if len(out) == 1 else tuple(out)
+    inverse = np.cumsum(new) - 1
+    inverse = inverse.reshape(array.shape) if dim is None else inverse
+    counts = np.diff(np.append(np.flatnonzero(new), new.size))
+    return _asked_for(values, inverse if return_inverse else None, counts if return_counts else None)

@@ -64,18 +64,17 @@ def _extreme_of(reduce, x, axes, keepdims):
     return found if keepdims else jnp.squeeze(found, axes)
 
 
-@operator(2, numbers=("initial",), name="amax", int_grad=(0,))
-def _amax(input, where, axis, keepdims, initial):
-    if where is None and initial is None:
-        return _extreme_of(jnp.max, input, reduced_axes(axis, input), keepdims)
-    return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
+def _whole(name, reduce):
+    def kernel(input, where, axis, keepdims, initial):
+        axes = reduced_axes(axis, input)
+        if where is None and initial is None:
+            return _extreme_of(reduce, input, axes, keepdims)
+        return reduce(input, axes, keepdims=keepdims, initial=initial, where=where)
+
+    return operator(2, numbers=("initial",), name=name, int_grad=(0,))(kernel)
 
 
-@operator(2, numbers=("initial",), name="amin", int_grad=(0,))
-def _amin(input, where, axis, keepdims, initial):
-    if where is None and initial is None:
-        return _extreme_of(jnp.min, input, reduced_axes(axis, input), keepdims)
-    return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
+_amax, _amin = _whole("amax", jnp.max), _whole("amin", jnp.min)
 
 
 def _check_where(name, initial, where):
@@ -130,7 +129,7 @@ def amin(
     return _amin(input, where, axis, keepdims, initial)
 
 
-def _with_index(name, arg, fill):
+def _with_index(name, arg):
     def kernel(input, where, axis, keepdims, initial):
         x = input
         if where is not None:
@@ -144,12 +143,10 @@ def _with_index(name, arg, fill):
             index, values = jnp.squeeze(index, axis), jnp.squeeze(values, axis)
         return values, index.astype(mstype.to_jax(mstype.int64))
 
-    kernel.__name__ = name
     return operator(2, name=name, int_grad=(0,))(kernel)
 
 
-_max_with_index = _with_index("max", jnp.argmax, -jnp.inf)
-_min_with_index = _with_index("min", jnp.argmin, jnp.inf)
+_max_with_index, _min_with_index = _with_index("max", jnp.argmax), _with_index("min", jnp.argmin)
 
 
 def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):

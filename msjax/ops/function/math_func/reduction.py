@@ -118,8 +118,7 @@ def _kept(name, fn):
         out = fn(x.astype(jnp.int32) if bools else x, reduced_axes(axis, x), keepdims=keep_dims)
         return out != 0 if bools else out.astype(x.dtype)
 
-    kernel.__name__ = name
-    return operator(int_grad=True)(kernel)
+    return operator(name=name, int_grad=True)(kernel)
 
 
 sum_kept: Final = _kept("ReduceSum", jnp.sum)
