@@ -12,19 +12,12 @@ from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
-from msjax.ops.function.nn_func.sliding import n_ints, same_pads
+from msjax.ops.function.nn_func.sliding import Ints, n_ints, same_pads
 
 __all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
 
 
-def transposed_sizes(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths,
-    dilation: tuple[int, ...],
-    output_padding: tuple[int, ...],
-) -> tuple[int, ...]:
+def transposed_sizes(sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths, dilation: Ints, output_padding: Ints) -> Ints:
     """The spatial sizes of a transposed convolution's output."""
     return tuple(
         [
@@ -34,9 +27,7 @@ def transposed_sizes(
     )
 
 
-def grown_pads(
-    pads: PadWidths, stride: tuple[int, ...], dilation: tuple[int, ...], extra: tuple[int, ...], who: str
-) -> PadWidths:
+def grown_pads(pads: PadWidths, stride: Ints, dilation: Ints, extra: Ints, who: str) -> PadWidths:
     """The padding pairs of a transposed convolution with an output padding `extra`.
 
     Where that is at least the stride, an input for so large an output would have more elements: so many fewer are cut off instead.
@@ -227,15 +218,8 @@ def conv3d_transpose(
 
 
 def transposed_layout(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pad_mode: str,
-    padding: Axes,
-    dilation: tuple[int, ...],
-    output_padding: tuple[int, ...],
-    who: str,
-) -> tuple[PadWidths, tuple[int, ...]]:
+    sizes: Ints, kernel: Ints, stride: Ints, pad_mode: str, padding: Axes, dilation: Ints, output_padding: Ints, who: str
+) -> tuple[PadWidths, Ints]:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
     pads = conv_pads(pad_mode, padding, len(kernel), who)
     mode = pad_mode.lower()

@@ -22,7 +22,7 @@ from msjax.ops.function.nn_func.depthwise import (
     tangent_of_each_channel,
 )
 from msjax.ops.function.nn_func.separate_windows import rows_of_tiles, tiles
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_and_sizes, shifted
+from msjax.ops.function.nn_func.sliding import Ints, out_sizes, pad_spatial, pads_and_sizes, shifted
 from msjax.ops.function.nn_func.weight_gradients import elements_of_windows, examples_in_a_piece, gradient_by_pieces
 from msjax.ops.function.nn_func.wide_windows import (
     columns,
@@ -151,14 +151,7 @@ def _gradients_of_pixels(x, weight, ct):
     return jnp.swapaxes(d_x.reshape(x.shape[1], x.shape[0], *x.shape[2:]), 0, 1), d_weight.reshape(weight.shape)
 
 
-def convolve(
-    x: TensorLike,
-    weight: TensorLike,
-    stride: tuple[int, ...],
-    padding: int | tuple[int, ...],
-    dilation: tuple[int, ...],
-    group: int,
-) -> JaxArray:
+def convolve(x: TensorLike, weight: TensorLike, stride: Ints, padding: int | Ints, dilation: Ints, group: int) -> JaxArray:
     """The convolution of jax arrays; `padding` has a pair for each axis.
 
     XLA's convolutions for CPUs are slow or very slow in common cases: 1x1 and depthwise kernels, windows as large as
@@ -456,13 +449,7 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
 
 
 def deconvolve(
-    x: TensorLike,
-    weight: TensorLike,
-    stride: tuple[int, ...],
-    padding: int | tuple[int, ...],
-    dilation: tuple[int, ...],
-    group: int,
-    sizes: tuple[int, ...],
+    x: TensorLike, weight: TensorLike, stride: Ints, padding: int | Ints, dilation: Ints, group: int, sizes: Ints
 ) -> JaxArray:
     """The gradient of a convolution of an image of `sizes` with respect to the image."""
     image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)

@@ -20,7 +20,7 @@ from jax.interpreters import ad, batching, mlir
 from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray, PadWidths
 from msjax.engine.programs.compiler_options import EQUATIONS_OF
-from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, shifted
+from msjax.ops.function.nn_func.sliding import Ints, out_sizes, pad_spatial, shifted
 
 # What the operands of each map are. Images and outputs have shapes (N, C, *sizes), weights (C, 1, *sizes).
 _OPERANDS = {"output": ("image", "weight"), "image": ("output", "weight"), "weight": ("image", "output")}
@@ -34,14 +34,14 @@ class Windows(NamedTuple):
         kernel: of the weight.
     """
 
-    sizes: tuple[int, ...]
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
+    sizes: Ints
+    kernel: Ints
+    stride: Ints
     padding: PadWidths
-    dilation: tuple[int, ...]
+    dilation: Ints
 
     @property
-    def spans(self) -> tuple[tuple[int, ...], ...]:
+    def spans(self) -> tuple[Ints, ...]:
         """The settings that tell sizes."""
         return self.kernel, self.stride, self.padding, self.dilation
 

@@ -19,7 +19,7 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_POOL,
     MAX_POOL_WITH_INDEX,
 )
-from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints
+from msjax.ops.function.nn_func.sliding import Ints, ceil_pads, n_ints
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -35,13 +35,7 @@ def check_tensor(value: Any, name: str, ndims: tuple[int, ...], who: str) -> Non
 
 
 def max_pool(
-    x: TensorLike,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths | str,
-    dilation: tuple[int, ...],
-    ceil_mode: bool,
-    return_indices: bool,
+    x: TensorLike, kernel: Ints, stride: Ints, pads: PadWidths | str, dilation: Ints, ceil_mode: bool, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Max-pooling with a number for each axis; `pads` are pairs, or "same"."""
     if ceil_mode and not isinstance(pads, str):
@@ -51,8 +45,8 @@ def max_pool(
 
 def avg_pool(
     x: TensorLike,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
+    kernel: Ints,
+    stride: Ints,
     pads: PadWidths | str,
     ceil_mode: bool,
     count_include_pad: bool,
@@ -237,7 +231,7 @@ def lp_pool2d(
 
 
 def adaptive_sizes(
-    output_size: int | Sequence[int | None] | None, sizes: tuple[int, ...], who: str, name: str = "output_size"
+    output_size: int | Sequence[int | None] | None, sizes: Ints, who: str, name: str = "output_size"
 ) -> tuple[Any, ...]:
     """The output's sizes of adaptive pooling: one for all axes or one for each, where None keeps an axis as it is."""
     n = len(sizes)

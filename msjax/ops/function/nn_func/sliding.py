@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,9 @@ from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_ints, check_rank, check_value
 from msjax.core.base.typing import JaxArray, PadWidths
 from msjax.ops.dispatch.operator import freeze
+
+# A number for each axis of a window.
+Ints: TypeAlias = tuple[int, ...]
 
 
 def n_ints(value: Shape, n: int, name: str, who: str, lowest: int = 1) -> tuple[Any, ...]:
@@ -25,21 +28,15 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tupl
     return total // 2, total - total // 2
 
 
-def same_pads(
-    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...] | None = None
-) -> PadWidths:
+def same_pads(sizes: Ints, kernel: Ints, stride: Ints, dilation: Ints | None = None) -> PadWidths:
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
 
 
 def pads_and_sizes(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths | str,
-    dilation: tuple[int, ...] | None = None,
-) -> tuple[PadWidths, tuple[int, ...]]:
+    sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths | str, dilation: Ints | None = None
+) -> tuple[PadWidths, Ints]:
     """The padding pairs, where `pads` may also be "same", and the sizes of the output."""
     if isinstance(pads, str):
         pads = same_pads(sizes, kernel, stride, dilation)
@@ -49,22 +46,14 @@ def pads_and_sizes(
     return pads, out
 
 
-def pads_of_pool(
-    x: TensorLike,
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths | str,
-    dilation: tuple[int, ...] | None = None,
-) -> PadWidths:
+def pads_of_pool(x: TensorLike, kernel: Ints, stride: Ints, pads: PadWidths | str, dilation: Ints | None = None) -> PadWidths:
     """The padding pairs of pooling x, after checks of its shape."""
     n = len(kernel)
     check_rank(x, (n + 1, n + 2), "the input")
     return pads_and_sizes(x.shape[x.ndim - n :], kernel, stride, pads, dilation)[0]
 
 
-def pads_of_max_pool(
-    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], pads: PadWidths | str, dilation: tuple[int, ...]
-) -> PadWidths:
+def pads_of_max_pool(x: TensorLike, kernel: Ints, stride: Ints, pads: PadWidths | str, dilation: Ints) -> PadWidths:
     """The same for a maximum, whose windows may not lie in the padding alone."""
     pads = pads_of_pool(x, kernel, stride, pads, dilation)
     for k, d, p in zip(kernel, dilation, pads):
@@ -72,13 +61,7 @@ def pads_of_max_pool(
     return pads
 
 
-def ceil_pads(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths,
-    dilation: tuple[int, ...] | None = None,
-) -> PadWidths:
+def ceil_pads(sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths, dilation: Ints | None = None) -> PadWidths:
     """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
     grown = []
@@ -96,13 +79,7 @@ def out_size(size: int, kernel: int, stride: int, pads: tuple[int, int], dilatio
     return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
 
 
-def out_sizes(
-    sizes: tuple[int, ...],
-    kernel: tuple[int, ...],
-    stride: tuple[int, ...],
-    pads: PadWidths,
-    dilation: tuple[int, ...] | None = None,
-) -> tuple[int, ...]:
+def out_sizes(sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths, dilation: Ints | None = None) -> Ints:
     """`out_size` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
@@ -124,9 +101,7 @@ def steps(x: TensorLike, axis: int, kernel: int, stride: int, dilation: int = 1)
     return [jax.lax.slice_in_dim(x, i, i + (count - 1) * stride + 1, stride, axis) for i in starts]
 
 
-def shifted(
-    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], padding: PadWidths, dilation: tuple[int, ...], first: int
-) -> list[JaxArray]:
+def shifted(x: TensorLike, kernel: Ints, stride: Ints, padding: PadWidths, dilation: Ints, first: int) -> list[JaxArray]:
     """The padded input at each position in a window, in C order; its spatial axes begin at `first`."""
     taps = [pad_spatial(x, padding, first)]
     for i, (k, s, d) in enumerate(zip(kernel, stride, dilation)):

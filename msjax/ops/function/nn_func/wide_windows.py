@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.core.base.typing import PadWidths
 from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.settings.precision import conv_precision
-from msjax.ops.function.nn_func.sliding import out_sizes, shifted
+from msjax.ops.function.nn_func.sliding import Ints, out_sizes, shifted
 
-Ints = Sequence[int]
-Pads = Sequence[tuple[int, int]]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., jax.Array])
 
 # Up to how many channels of both sides XLA leaves a convolution to Eigen's; and from how many multiplications on Eigen is the faster one where it
@@ -52,7 +51,7 @@ def on_one_core(x_shape: Ints, weight_shape: Ints, stride: Ints, dilation: Ints)
     return x_shape[1] >= _LEAST and weight < _MANY_COLUMNS and row < _MUCH <= row * x_shape[0]
 
 
-def wide_windows(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
+def wide_windows(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidths, dilation: Ints, group: int) -> jax.Array:
     """A convolution for which `narrow` is true: two, four or eight pixels of the result at once."""
     outs, channels, *kernel = weight.shape
     height, width = out_sizes(x.shape[2:], kernel, stride, padding, dilation)
@@ -67,7 +66,7 @@ def wide_windows(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, d
     return jnp.moveaxis(found[:, :, :width], -1, 1)
 
 
-def side_by_side(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
+def side_by_side(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidths, dilation: Ints, group: int) -> jax.Array:
     """A convolution of two axes, of all images as one wide image, with the zeros around each between it and the next.
 
     YNNPACK divides a convolution's work among cores by the pixels of a row, and by columns of large weights only: one of 64 channels, 3x3, on
@@ -107,7 +106,7 @@ def in_single_precision(kernel: _Kernel) -> _Kernel:
 
 
 @in_single_precision
-def columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
+def columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidths, dilation: Ints, group: int) -> jax.Array:
     """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
     del group
     taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
@@ -117,7 +116,7 @@ def columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilati
 
 
 @in_single_precision
-def turned_columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: Pads, dilation: Ints, group: int) -> jax.Array:
+def turned_columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidths, dilation: Ints, group: int) -> jax.Array:
     """As `columns`, for its transpose: the product is turned round, so that the gradient of the columns is the gradient of the output,
     turned, times the weight, both as they lie in memory. XLA leaves a product with the transposed weight to a form five times as slow.
     """
