@@ -296,16 +296,12 @@ hanning: _Window = _window(np.hanning, "The Hann")
 
 def rand(*shape: int | Sequence[int], dtype: DTypeLike = mstype.float32) -> Tensor:
     """Random numbers between 0 and 1 in a shape."""
-    return ops.rand(*_shape(shape), dtype=_type(dtype))
+    return ops.rand(*(shape or (1,)), dtype=_type(dtype))
 
 
 def randn(*shape: int | Sequence[int], dtype: DTypeLike = mstype.float32) -> Tensor:
     """Random numbers of the standard normal distribution in a shape."""
-    return ops.randn(*_shape(shape), dtype=_type(dtype))
-
-
-def _shape(shape):
-    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape or (1,)
+    return ops.randn(*(shape or (1,)), dtype=_type(dtype))
 
 
 def randint(minval: int, maxval: int | None = None, shape: Shape | None = None, dtype: DTypeLike = mstype.int32) -> Tensor:

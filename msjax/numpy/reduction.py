@@ -280,7 +280,8 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return jnp.ediff1d(ary, to_end, to_begin)
 
 
-def _gradient(f, *spacing_and_axis):
+@functools.partial(Op, "gradient")
+def _GRADIENT(f, *spacing_and_axis):
     *spacing, axis = spacing_and_axis
     unit = jnp.gradient(f, axis=axis)
     if not spacing:
@@ -290,9 +291,6 @@ def _gradient(f, *spacing_and_axis):
     if not isinstance(unit, list):
         return unit * inverse[0]
     return [along * (inverse[0] if len(inverse) == 1 else inverse[i]) for i, along in enumerate(unit)]
-
-
-_GRADIENT = Op("gradient", _gradient)
 
 
 def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_order: int = 1) -> Any:

@@ -137,6 +137,12 @@ def as_operand(x: Any) -> JaxArray:
     return jnp.asarray(x)
 
 
+def typed(x: Any, dtype: Any) -> JaxArray:
+    """An operand as an array, of a msjax dtype unless that is None."""
+    x = as_operand(x)
+    return x if dtype is None else x.astype(mstype.to_jax(dtype))
+
+
 FLOATS_OF_SPECIAL = tuple(jnp.dtype(d) for d in (jnp.float32, jnp.float64))
 _OF_NUMBERS = {
     "b": lambda: jnp.bool_,

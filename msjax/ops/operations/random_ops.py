@@ -254,12 +254,10 @@ class RandpermV2(Form, of=sampling.randperm):
         return sampling.randperm(n, self.seed, self.offset, self.dtype)
 
 
-def _padded(key, n, length, pad, dtype):
+@partial(Op, "Randperm", differentiable=False)
+def _RANDPERM_PADDED(key, n, length, pad, dtype):
     drawn = jax.random.permutation(wrap(key), n).astype(mstype.to_jax(dtype))
     return jnp.pad(drawn, (0, length - n), constant_values=pad)
-
-
-_RANDPERM_PADDED = Op("Randperm", _padded, differentiable=False)
 
 
 class Randperm(Form):

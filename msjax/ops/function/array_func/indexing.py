@@ -303,15 +303,13 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
         update(self, lambda: apply(operator, operands, static))
 
 
-def _put(x, value, *rest):
+@partial(Op, "IndexPut", int_grad=(0, 1))
+def _INDEX_PUT(x, value, *rest):
     *arrays, count, accumulate = rest
     index = tuple(arrays[:count])
     place = x.at[index]
     value = jnp.asarray(value).astype(x.dtype)
     return place.add(value) if accumulate else place.set(value)
-
-
-_INDEX_PUT = Op("IndexPut", _put, int_grad=(0, 1))
 
 
 def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -161,13 +162,11 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     return apply(_MESHGRID, inputs, (indexing,))
 
 
-def _product(*arrays):
+@partial(Op, "cartesian_prod", int_grad=True)
+def _CARTESIAN(*arrays):
     if len(arrays) == 1:
         return arrays[0]
     return jnp.stack([g.ravel() for g in jnp.meshgrid(*_common(arrays), indexing="ij")], -1)
-
-
-_CARTESIAN = Op("cartesian_prod", _product, int_grad=True)
 
 
 def cartesian_prod(*inputs: Any) -> Tensor:

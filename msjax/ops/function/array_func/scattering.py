@@ -226,16 +226,7 @@ def scatter(input: Tensor, axis: int, index: Tensor, src: Tensor | Number) -> Te
     return scatter_along(input, index, src, axis, "update")
 
 
-_REDUCTIONS = {
-    "none": "update",
-    "update": "update",
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "div": "div",
-    "max": "max",
-    "min": "min",
-}
+_REDUCTIONS = {"none": "update"} | {how: how for how in _COMBINE}
 
 
 def tensor_scatter_elements(input_x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "none") -> Tensor:

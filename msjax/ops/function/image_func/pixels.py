@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -202,7 +203,9 @@ def _im2col(x, kernel, dilation, pads, stride):
     return jnp.stack([tap.reshape(*x.shape[:2], -1) for tap in taps], 2)
 
 
-def _col2im(x, sizes, kernel, dilation, pads, stride):
+# Static: the image's sizes, kernel, dilation, padding pairs, stride.
+@partial(Op, "Col2Im", int_grad=True)
+def COL2IM(x, sizes, kernel, dilation, pads, stride):
     """The transpose of `_im2col`: overlapping elements are summed."""
     windows = math.prod(out_sizes(sizes, kernel, stride, pads, dilation))
     if x.shape[2:] != (math.prod(kernel), windows):
@@ -215,8 +218,6 @@ def _col2im(x, sizes, kernel, dilation, pads, stride):
 
 # Static: kernel, dilation, padding pairs, stride.
 IM2COL = Op("Im2Col", _im2col, int_grad=True)
-# Static: the image's sizes, kernel, dilation, padding pairs, stride.
-COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
 def window_sizes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -247,13 +248,11 @@ def batch_dot(x1: TensorLike, x2: TensorLike, axes: int | tuple[int, ...] | None
 # ---- products and sums in one
 
 
-def _einsum(*args):
+@partial(Op, "Einsum", int_grad=True)
+def _EINSUM(*args):
     *operands, equation = args
     dtype = jnp.result_type(*[o.dtype for o in operands])
     return jnp.einsum(equation, *[o.astype(dtype) for o in operands], preferred_element_type=dtype)
-
-
-_EINSUM = Op("Einsum", _einsum, int_grad=True)
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:

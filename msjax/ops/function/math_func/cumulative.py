@@ -13,14 +13,9 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, typed
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
-
-
-def _typed(x, dtype):
-    x = as_operand(x)
-    return x if dtype is None else x.astype(mstype.to_jax(dtype))
 
 
 @operator(int_grad=True)
@@ -36,7 +31,7 @@ def cumsum(x: TensorLike, axis: int, dtype: DTypeLike | None = None) -> JaxArray
         >>> print(ops.cumsum(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 3. 6.]
     """
-    x = _typed(x, dtype)
+    x = typed(x, dtype)
     check_axis(axis, x.ndim, bools=True)
     return jnp.cumsum(
         x.astype(jnp.int32) if x.dtype == jnp.bool_ else x, axis, dtype=jnp.int32 if x.dtype == jnp.bool_ else x.dtype
@@ -56,7 +51,7 @@ def cumprod(input: TensorLike, dim: int, dtype: DTypeLike | None = None) -> JaxA
         >>> print(ops.cumprod(Tensor([1.0, 2.0, 3.0]), 0))
         [1. 2. 6.]
     """
-    x = _typed(input, dtype)
+    x = typed(input, dtype)
     check_axis(dim, x.ndim, bools=True)
     if kind_of(x.dtype) in "biu" and dtype is None:
         x = x.astype(mstype.to_jax(mstype.int64))

@@ -9,24 +9,18 @@ from typing import Any, overload
 import jax
 import jax.numpy as jnp
 
-from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_in_range, check_kind
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
+from msjax.ops.dispatch.promotion import kind_of, promote, to_float, typed
 from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = [
     "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "dist", "matrix_norm", "norm", "pdist", "renorm",
     "vector_norm",
 ]  # fmt: skip
-
-
-def _typed(x, dtype):
-    x = as_operand(x)
-    return to_float(x if dtype is None else x.astype(mstype.to_jax(dtype)))
 
 
 def _root(x, p):
@@ -96,7 +90,7 @@ def norm(
         >>> print(ops.norm(Tensor([3.0, 4.0])), ops.norm(Tensor([[3.0, 4.0]]), 1, 1))
         5.0 [7.]
     """
-    A = _typed(A, dtype)
+    A = to_float(typed(A, dtype))
     if ord is None:
         return p_norm(A, 2, dim, keepdim)
     if dim is None and A.ndim not in (1, 2):
@@ -126,7 +120,7 @@ def vector_norm(
         >>> print(ops.vector_norm(Tensor([3.0, -4.0]), 1))
         7.0
     """
-    return p_norm(_typed(x, dtype), ord, axis, keepdims)
+    return p_norm(to_float(typed(x, dtype)), ord, axis, keepdims)
 
 
 @operator()
@@ -151,7 +145,7 @@ def matrix_norm(
         >>> print(ops.matrix_norm(Tensor([[3.0, 0.0], [0.0, 4.0]])))
         5.0
     """
-    return _matrix(_typed(A, dtype), ord, axis, keepdims)
+    return _matrix(to_float(typed(A, dtype)), ord, axis, keepdims)
 
 
 @operator()

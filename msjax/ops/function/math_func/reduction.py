@@ -14,7 +14,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, typed
 
 __all__ = [
     "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",
@@ -37,10 +37,6 @@ def _wide(x):
     return x.astype(mstype.to_jax(mstype.int64)) if kind_of(x.dtype) in "biu" and x.dtype != jnp.uint64 else x
 
 
-def _cast(x, dtype):
-    return x if dtype is None else x.astype(mstype.to_jax(dtype))
-
-
 @operator(int_grad=True, tensors=True)
 def sum(
     input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
@@ -57,7 +53,7 @@ def sum(
         >>> print(ops.sum(Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
-    return _cast(jnp.sum(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(dim, x), keepdims=keepdim), dtype)
+    return typed(jnp.sum(x := _wide(typed(input, dtype)), reduced_axes(dim, x), keepdims=keepdim), dtype)
 
 
 @operator(tensors=True)
@@ -103,7 +99,7 @@ def prod(
         >>> print(ops.prod(Tensor([2.0, 3.0, 4.0])))
         24.0
     """
-    own = _cast(as_operand(input), dtype)
+    own = typed(input, dtype)
     out = jnp.prod(x := _wide(own), reduced_axes(axis, x), keepdims=keep_dims)
     return out if dtype is None and not isinstance(axis, (tuple, list)) else out.astype(own.dtype)
 
@@ -275,7 +271,7 @@ def nansum(
         >>> print(ops.nansum(Tensor([1.0, 3.0, float('nan')])))
         4.0
     """
-    x = _wide(input) if dtype is None and kind_of(input.dtype) == "b" else _cast(input, dtype)
+    x = _wide(input) if dtype is None and kind_of(input.dtype) == "b" else typed(input, dtype)
     return jnp.nansum(x, reduced_axes(axis, x), keepdims=keepdims).astype(x.dtype)
 
 
@@ -289,4 +285,4 @@ def nanmean(
         >>> print(ops.nanmean(Tensor([1.0, 3.0, float('nan')])))
         2.0
     """
-    return jnp.nanmean(x := _cast(to_float(input), dtype), reduced_axes(axis, x), keepdims=keepdims)
+    return jnp.nanmean(x := typed(to_float(input), dtype), reduced_axes(axis, x), keepdims=keepdims)

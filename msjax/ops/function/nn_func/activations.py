@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
@@ -321,16 +323,14 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
     return jnp.where(x > 0, x, w * jnp.where(x > 0, 0, x))
 
 
-def _rrelu(x, key, lower, upper, equal):
+@partial(Op, "rrelu")
+def _RRELU(x, key, lower, upper, equal):
     x = to_float(x)
     if equal:
         slope = jnp.asarray(lower, x.dtype)
     else:
         slope = jax.random.uniform(wrap(key), x.shape, x.dtype, lower, upper)
     return jnp.where(x <= 0, slope * x, x)
-
-
-_RRELU = Op("rrelu", _rrelu)
 
 
 def rrelu(input: TensorLike, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:

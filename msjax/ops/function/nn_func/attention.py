@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -32,7 +33,8 @@ def _masked(scores, mask):
     return scores + mask.astype(scores.dtype)
 
 
-def _attention(
+@partial(Op, "MultiheadAttention")
+def ATTENTION(
     query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng, kept, heads, zero_attention,
     batch_first, average,
 ):  # fmt: skip
@@ -94,9 +96,6 @@ def _attention(
         return (out,)
     weights = jnp.mean(weights, 1) if average else weights
     return out, weights if batched else weights[0]
-
-
-ATTENTION = Op("MultiheadAttention", _attention)
 
 
 def multi_head_attention_forward(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -394,16 +395,11 @@ def _instance_norm(x, gamma, beta, eps):
     return _standardize(tuple(range(2, x.ndim)), False)(wide, gamma, beta, eps).astype(x.dtype)
 
 
-def _instance_norm_train(x, gamma, beta, mean, variance, eps, old, new):
+@partial(Op, "InstanceNorm")
+def INSTANCE_NORM_TRAIN(x, gamma, beta, mean, variance, eps, old, new):
     """As `_batch_norm_train`."""
-    new_mean, new_variance = _moments(_wide(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
-    n = x.size // x.shape[1]
-    new_mean = mean * old + new_mean.reshape(-1) * new
-    new_variance = variance * old + new_variance.reshape(-1) * (n / max(n - 1, 1)) * new
-    return _instance_norm(x, gamma, beta, eps), new_mean.astype(mean.dtype), new_variance.astype(variance.dtype)
-
-
-INSTANCE_NORM_TRAIN = Op("InstanceNorm", _instance_norm_train)
+    moments = _moments(_wide(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
+    return _instance_norm(x, gamma, beta, eps), *_moving(x, mean, variance, *moments, old, new)
 
 
 def _scaled_by_rms(x, gamma, eps):

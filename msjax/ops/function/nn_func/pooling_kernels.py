@@ -290,14 +290,14 @@ def _with_index(windows_of):
     return fn
 
 
-def _max_pool_with_index(x, kernel, stride, pads, dilation):
+# As MAX_POOL, with the flat indices of the maxima.
+@functools.partial(Op, "MaxPoolWithArgmax")
+def MAX_POOL_WITH_INDEX(x, kernel, stride, pads, dilation):
     return _with_index(_sliding)(x, kernel, stride, pads_of_max_pool(x, kernel, stride, pads, dilation), dilation)
 
 
 # Static: kernel, stride, padding pairs or "same", dilation.
 MAX_POOL = Op("MaxPool", _max_pool)
-# The same, with the flat indices of the maxima.
-MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _max_pool_with_index)
 
 
 def _bounds(size, out):
@@ -374,7 +374,9 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
 AVG_POOL = Op("AvgPool", _avg_pool)
 
 
-def _adaptive_avg_pool(x, outs):
+# Static: the output's sizes.
+@functools.partial(Op, "AdaptiveAvgPool")
+def ADAPTIVE_AVG_POOL(x, outs):
     for axis, out in axes_of(x.ndim, outs):
         size = x.shape[axis]
         if out == size:
@@ -394,22 +396,19 @@ def _adaptive_avg_pool(x, outs):
     return x
 
 
-# Static: the output's sizes.
-ADAPTIVE_AVG_POOL = Op("AdaptiveAvgPool", _adaptive_avg_pool)
-
-
-def _lp_pool(x, norm_type, kernel, stride, pads, counted):
+# Static: the power, kernel, stride, padding pairs and those of them that count.
+@functools.partial(Op, "LpPool")
+def LP_POOL(x, norm_type, kernel, stride, pads, counted):
     mean = _avg_pool(jnp.power(to_float(x), norm_type), kernel, stride, pads, counted, None)
     return jnp.power(jnp.sign(mean) * jnp.maximum(jnp.abs(mean), 0) * math.prod(kernel), 1.0 / norm_type)
 
 
-# Static: the power, kernel, stride, padding pairs and those of them that count.
-LP_POOL = Op("LpPool", _lp_pool)
-
 # ---- back to where the largest were
 
 
-def _max_unpool(x, index, sizes):
+# Operands: input, indices. Static: the output's sizes.
+@functools.partial(Op, "MaxUnpool")
+def MAX_UNPOOL(x, index, sizes):
     """Zeros of shape `sizes` with the elements of x at the flat indices `index`."""
     n = len(sizes)
     lead = x.shape[: x.ndim - n]
@@ -420,14 +419,12 @@ def _max_unpool(x, index, sizes):
     return out.reshape(*lead, *sizes)
 
 
-# Operands: input, indices. Static: the output's sizes.
-MAX_UNPOOL = Op("MaxUnpool", _max_unpool)
-
-
 # ---- windows at random places
 
 
-def _fractional_max_pool(x, samples, kernel, outs):
+# Operands: input, random samples. Static: kernel, the output's sizes. Returns the maxima and their flat indices.
+@functools.partial(Op, "FractionalMaxPool")
+def FRACTIONAL_MAX_POOL(x, samples, kernel, outs):
     """Windows of one size that begin at places drawn for each channel: `samples` (N, C, axes) are in [0, 1)."""
     n = len(kernel)
     lead = x.shape[: x.ndim - n]
@@ -452,7 +449,3 @@ def _fractional_max_pool(x, samples, kernel, outs):
     first = jnp.argmax(values, -1, keepdims=True)
     index = jnp.take_along_axis(flat, first, -1)[..., 0]
     return pick(x, index, n), index.astype(mstype.to_jax(mstype.int64))
-
-
-# Operands: input, random samples. Static: kernel, the output's sizes. Returns the maxima and their flat indices.
-FRACTIONAL_MAX_POOL = Op("FractionalMaxPool", _fractional_max_pool)

@@ -7,14 +7,13 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_in_range, check_int
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, to_float
+from msjax.ops.dispatch.promotion import to_float, typed
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
@@ -23,10 +22,6 @@ __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 def _axes(value, name):
     """The value, if it is an int or a tuple or list of ints."""
     return tuple(check_int(v, name) for v in value) if isinstance(value, (tuple, list)) else check_int(value, name)
-
-
-def _typed(x, dtype):
-    return to_float(x if dtype is None else as_operand(x).astype(mstype.to_jax(dtype)))
 
 
 def _rounded_once(function, x, axis):
@@ -58,7 +53,7 @@ def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = Non
         >>> print(ops.softmax(Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
-    return _rounded_once(softmax_along, _typed(input, dtype), _axes(axis, "axis"))
+    return _rounded_once(softmax_along, to_float(typed(input, dtype)), _axes(axis, "axis"))
 
 
 @operator()
@@ -69,7 +64,7 @@ def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) ->
         >>> print(ops.softmin(Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
-    return _rounded_once(softmax_along, -_typed(x, dtype), _axes(axis, "axis"))
+    return _rounded_once(softmax_along, -to_float(typed(x, dtype)), _axes(axis, "axis"))
 
 
 @operator()
@@ -83,7 +78,8 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
     return _rounded_once(jax.nn.log_softmax, to_float(logits), check_int(axis, "axis"))
 
 
-def _gumbel_softmax(logits, key, tau, hard, dim):
+@functools.partial(Op, "gumbel_softmax")
+def _GUMBEL_SOFTMAX(logits, key, tau, hard, dim):
     logits = to_float(logits)
     noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
     # As XLA divides by a constant: by multiplication.
@@ -93,9 +89,6 @@ def _gumbel_softmax(logits, key, tau, hard, dim):
     picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
     # One-hot forward, with the gradient of the soft sample.
     return jax.lax.stop_gradient(picked - soft) + soft
-
-
-_GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:

@@ -149,11 +149,9 @@ def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: DT
     return apply(_CATEGORICAL, (logits, fixed_key(seed) if seed else next_key()), (freeze(num_sample), mstype.as_dtype(dtype)))
 
 
-def _shuffle(x, key):
+@partial(Op, "shuffle", int_grad=(0,))
+def SHUFFLE(x, key):
     return jax.random.permutation(wrap(key), x)
-
-
-SHUFFLE = Op("shuffle", _shuffle, int_grad=(0,))
 
 
 def shuffle(x: Tensor, seed: int | None = None) -> Tensor:

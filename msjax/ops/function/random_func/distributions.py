@@ -185,11 +185,7 @@ def random_gamma(shape: Sequence[int] | Tensor, alpha: Tensor, seed: int | None 
         >>> print(ops.random_gamma((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """
-    return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + jnp.shape(_value(alpha)),))
-
-
-def _value(x):
-    return x._value if isinstance(x, Tensor) else x
+    return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + np.shape(alpha),))
 
 
 @partial(Op, "poisson", differentiable=False)
@@ -210,7 +206,7 @@ def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tens
         >>> print(ops.poisson((3, 1), Tensor([1.0, 5.0])).shape)
         (3, 2)
     """
-    full = jnp.broadcast_shapes(shape_of(shape, "poisson"), jnp.shape(_value(mean)))
+    full = jnp.broadcast_shapes(shape_of(shape, "poisson"), np.shape(mean))
     return apply(POISSON, (mean, next_key(seed)), (full, mstype.float32))
 
 
@@ -229,7 +225,7 @@ def random_poisson(
         >>> print(ops.random_poisson((2,), Tensor([1.0, 2.0])).shape)
         (2, 2)
     """
-    full = shape_of(shape, "random_poisson") + jnp.shape(_value(rate))
+    full = shape_of(shape, "random_poisson") + np.shape(rate)
     return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
 
 
