@@ -66,13 +66,6 @@ def _at_classes(x, classes, axis=-1):
     return jnp.squeeze(jnp.take_along_axis(x, index, axis), axis)
 
 
-def _shares(input, smoothing):
-    """The shares of the target's class and of each class in a smoothed target, and whether it is smoothed."""
-    if not smoothing:
-        return None, None, False
-    return 1 - smoothing, smoothing / input.shape[0 if input.ndim == 1 else 1], True
-
-
 def _nll(log_p, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis):
     """Losses of class numbers; `axis` is that of the classes."""
     valid = target != ignore_index
@@ -100,13 +93,17 @@ def _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_ind
     return _nll(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis)
 
 
-def _check_classes(input, target, ignore_index, reduction, label_smoothing, who):
+def _loss_of_classes(kernel, input, target, weight, ignore_index, reduction, label_smoothing, who):
+    """What a kernel makes of its operands, the shares of the target's class and of each class in a smoothed target, and the settings."""
     require_tensors(who, input=input, target=target)
     check_int(ignore_index, "ignore_index", who)
     check_reduction(reduction, who)
     check_number(label_smoothing, "label_smoothing", who, low=0, high=1)
     wanted = input.shape[:1] + input.shape[2:] if input.ndim > 1 else ()
     check_value(target, target.dtype.kind not in "iu" or target.shape == wanted, f"have shape {wanted}", "the target", who)
+    smoothing = float(label_smoothing)
+    shares = (1 - smoothing, smoothing / input.shape[0 if input.ndim == 1 else 1]) if smoothing else (None, None)
+    return kernel(input, target, weight, *shares, ignore_index, reduction, bool(smoothing))
 
 
 @operator(2, differentiable=False)
@@ -140,9 +137,7 @@ def nll_loss(
         >>> print(ops.nll_loss(Tensor([[-1.0, -2.0]]), Tensor([1])))
         2.0
     """
-    _check_classes(inputs, target, ignore_index, reduction, label_smoothing, "nll_loss")
-    share_of_target, share_of_each, smooth = _shares(inputs, float(label_smoothing))
-    return _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth)
+    return _loss_of_classes(_nll_loss, inputs, target, weight, ignore_index, reduction, label_smoothing, "nll_loss")
 
 
 @operator(3, numbers=("share_of_target", "share_of_each"))
@@ -184,9 +179,7 @@ def cross_entropy(
         >>> print(ops.cross_entropy(Tensor([[0.0, 0.0]]), Tensor([1])))
         0.6931472
     """
-    _check_classes(input, target, ignore_index, reduction, label_smoothing, "cross_entropy")
-    share_of_target, share_of_each, smooth = _shares(input, float(label_smoothing))
-    return _cross_entropy(input, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth)
+    return _loss_of_classes(_cross_entropy, input, target, weight, ignore_index, reduction, label_smoothing, "cross_entropy")
 
 
 # ---- two classes

@@ -281,23 +281,15 @@ def _tangents_of_groups(number):
     return functools.partial(_split_groups, kernel=of_group)
 
 
-def _shifted_sums(x, weight, stride, padding, dilation, group):
+def _shifted_sums(x, weight, stride, padding, dilation, group, sums=convolve_each_channel):
     """A kernel of its own for each channel: the sum of shifted inputs, each weighted."""
     del group
     windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    return convolve_each_channel(_repeated(x, weight), weight, windows)
+    times = weight.shape[0] // x.shape[1]  # each channel has so many kernels
+    return sums(jnp.repeat(x, times, 1) if times > 1 else x, weight, windows)
 
 
-def _tangent_of_shifted_sums(x, weight, stride, padding, dilation, group):
-    del group
-    windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    return tangent_of_each_channel(_repeated(x, weight), weight, windows)
-
-
-def _repeated(x, weight):
-    """Each channel as often as it has kernels."""
-    times = weight.shape[0] // x.shape[1]
-    return jnp.repeat(x, times, 1) if times > 1 else x
+_tangent_of_shifted_sums = functools.partial(_shifted_sums, sums=tangent_of_each_channel)
 
 
 def _shifted_sums_of_output(ct, weight, windows, group):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,8 @@ from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open
 from msjax.ops.function.random_func import twister_arrays
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
+
+_Seeded = Callable[[str, int | None, tuple[int, ...]], Tensor | None]
 
 
 def shape_of(size: Shape, name: str) -> tuple[Any, ...]:
@@ -95,35 +98,28 @@ def _INTEGERS(state, low, high, shape):
     return values.reshape(shape), twister_arrays.after(state, blocks, taken[-1] + 1)
 
 
-def seeded_uniform(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
-    """MindSpore's numbers in [0, 1) as Float32; None where jax's generator draws (`drawn`)."""
-
-    def draw(found):
-        return Mersenne32(found).doubles(math.prod(shape)).astype(np.float32).reshape(shape)
-
-    return _drawn(name, seed, shape, Numbers(draw, twister_arrays.first_state, _UNIFORM, (shape,)))
-
-
-def seeded_normal(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
-    """MindSpore's standard normal numbers as Float32; None where jax's generator draws."""
-
-    def draw(found):
-        return minstd.standard_normal(found, math.prod(shape)).reshape(shape)
-
-    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _NORMAL, (shape,)))
-
-
-def seeded_units(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
-    """The numbers in [0, 1) from which MindSpore makes Laplace's and indices, as Float32; None where jax's generator draws."""
-
-    def draw(found):
-        return minstd.unit_floats(minstd.words(found, math.prod(shape))).reshape(shape)
-
-    return _drawn(name, seed, shape, Numbers(draw, _first_of_minstd, _UNITS, (shape,)))
-
-
 def _first_of_minstd(found):
     return np.uint32(minstd.first_state(found))
+
+
+def _seeded(on_host: Callable[[int, int], np.ndarray], first: Callable[[int], Any], in_program: Op) -> _Seeded:
+    """MindSpore's numbers of an operator's name, a seed and a shape (see `Numbers`); None where jax's generator draws (`drawn`)."""
+
+    def numbers(name: str, seed: int | None, shape: tuple[int, ...]) -> Tensor | None:
+        def draw(found):
+            return on_host(found, math.prod(shape)).reshape(shape)
+
+        return _drawn(name, seed, shape, Numbers(draw, first, in_program, (shape,)))
+
+    return numbers
+
+
+# As Float32: numbers in [0, 1), standard normal ones, and those in [0, 1) from which MindSpore makes Laplace's and indices.
+seeded_uniform: _Seeded = _seeded(
+    lambda found, count: Mersenne32(found).doubles(count).astype(np.float32), twister_arrays.first_state, _UNIFORM
+)
+seeded_normal: _Seeded = _seeded(minstd.standard_normal, _first_of_minstd, _NORMAL)
+seeded_units: _Seeded = _seeded(lambda found, count: minstd.unit_floats(minstd.words(found, count)), _first_of_minstd, _UNITS)
 
 
 def seeded_integers(name: str, seed: int | None, low: Any, high: Any, shape: tuple[int, ...]) -> Tensor | None:
