@@ -47,6 +47,11 @@ class HookRegistry:
         """Called when hooks have come or gone."""
         raise NotImplementedError
 
+    @property
+    def hooks(self) -> list[Hook]:
+        """All of them, in the order of registration. Compiled programs of Cells depend on those that aren't observers."""
+        return [row.hook for row in self._rows]
+
     def table(self, call: str) -> HookTable:
         """The present hooks of a call."""
         table = self._tables.get(call)
