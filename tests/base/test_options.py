@@ -134,7 +134,6 @@ _SWALLOW = {
     ("compat/api.py", "flops_collection"),  # raises
     ("common/initializers.py", "__init__"),  # subclasses written for MindSpore pass their own on
     ("nn/layer/basic.py", "__init__"),  # Identity replaces any other layer
-    ("mint/nn/layers.py", "__init__"),  # the same
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
     ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("parallel/layouts.py", "_without_effect"),  # settings of several processes, for which AutoParallel raises
