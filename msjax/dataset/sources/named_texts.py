@@ -1,4 +1,4 @@
-"""Public text datasets: which files a folder has, how they are read, and what their columns are, in one table."""
+"""Public text datasets: which files a folder has, how they are read, and what their columns are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -89,56 +89,18 @@ def _svm(path: str, _width: int) -> Iterator[tuple[np.ndarray, ...]]:
 # ---- datasets
 
 
-class _Texts(NamedTuple):
-    """A dataset of one folder.
-
-    Attributes:
-        columns: their names.
-        files: {usage: name of the file}.
-        read: from a path and the number of columns to the rows.
-    """
-
-    columns: tuple[str, ...]
-    files: dict[str, str]
-    read: Callable[[str, int], Iterator[tuple[Any, ...]]]
-
-
-def _train_and_test(ending="csv"):
-    return {"train": f"train.{ending}", "test": f"test.{ending}"}
-
-
-_TABLE = {
-    "AGNewsDataset": _Texts(("index", "title", "description"), _train_and_test(), _csv),
-    "AmazonReviewDataset": _Texts(("label", "title", "content"), _train_and_test(), _csv),
-    "DBpediaDataset": _Texts(("class", "title", "content"), _train_and_test(), _csv),
-    "SogouNewsDataset": _Texts(("index", "title", "content"), _train_and_test(), _csv),
-    "YahooAnswersDataset": _Texts(("class", "title", "content", "answer"), _train_and_test(), _csv),
-    "YelpReviewDataset": _Texts(("label", "text"), _train_and_test(), _csv),
-    "PennTreebankDataset": _Texts(("text",), {use: f"ptb.{use}.txt" for use in ("train", "valid", "test")}, _lines),
-    "WikiTextDataset": _Texts(("text",), {use: f"wiki.{use}.tokens" for use in ("train", "valid", "test")}, _lines),
-    "CoNLL2000Dataset": _Texts(("word", "pos_tag", "chunk_tag"), _train_and_test("txt"), functools.partial(_blocks, " ")),
-    "UDPOSDataset": _Texts(
-        ("word", "universal", "stanford"),
-        {"train": "en-ud-tag.v2.train.txt", "test": "en-ud-tag.v2.test.txt", "valid": "en-ud-tag.v2.dev.txt"},
-        functools.partial(_blocks, "\t"),
-    ),
-    "SQuADDataset": _Texts(
-        ("context", "question", "text", "answer_start"), {"train": "train-v*.json", "dev": "dev-v*.json"}, _squad
-    ),
-    "USPSDataset": _Texts(("image", "label"), {"train": "usps", "test": "usps.t"}, _svm),
-}
-
-
 class _Named(RowsOfFiles):
-    """A dataset of a folder whose files have names that are known."""
+    """A dataset of a folder whose files have names that are known: {usage: name of the file}."""
 
-    _texts: _Texts
+    _titles: tuple[str, ...]
+    _usages: dict[str, str]
+    _format: Callable[[str, int], Iterator[tuple[Any, ...]]]
 
     def __init__(
         self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
         shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
     ):  # fmt: skip
-        who, files = type(self).__name__, self._texts.files
+        who, files = type(self).__name__, self._usages
         folder = check_folder(dataset_dir, who)
         usage = check_usage(usage, (*files, "all"), who)
         names = [*files.values()] if usage == "all" else [files[usage]]
@@ -153,11 +115,11 @@ class _Named(RowsOfFiles):
         )
 
     def _columns(self):
-        return list(self._texts.columns)
+        return list(self._titles)
 
     def _read(self, path):
         try:
-            for row in self._texts.read(path, len(self._texts.columns)):
+            for row in self._format(path, len(self._titles)):
                 yield tuple(map(np.asarray, row))
         except (OSError, ValueError, KeyError) as error:
             raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
@@ -172,7 +134,7 @@ class _NamedWorkersLast(_Named):
     ):  # fmt: skip
         super().__init__(dataset_dir, usage, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
         # In the order of the table, not in that of their names.
-        names = [*self._texts.files.values()]
+        names = [*self._usages.values()]
         self._files.sort(key=lambda path: names.index(os.path.basename(path)))
 
 
@@ -196,28 +158,38 @@ _DOC = """Rows of the files {files} in a folder.
     """
 
 
-def _made(name: str) -> type[_Named]:
-    texts = _TABLE[name]
-    base = _NamedWorkersLast if name in ("CoNLL2000Dataset", "SogouNewsDataset", "UDPOSDataset", "YelpReviewDataset") else _Named
+def _made(name: str, names: tuple[str, ...], usages: dict[str, str], rows: Any, base: type[_Named] = _Named) -> type[_Named]:
     doc = _DOC.format(
-        name=name, files=", ".join(texts.files.values()), columns=", ".join(f"`{c}`" for c in texts.columns),
-        usages=", ".join(f'"{use}"' for use in texts.files),
+        name=name, files=", ".join(usages.values()), columns=", ".join(f"`{c}`" for c in names),
+        usages=", ".join(f'"{use}"' for use in usages),
     )  # fmt: skip
-    return type(name, (base,), {"_texts": texts, "__doc__": doc, "__module__": __name__})
+    members = {"_titles": names, "_usages": usages, "_format": staticmethod(rows), "__doc__": doc, "__module__": __name__}
+    return type(name, (base,), members)
 
 
-AGNewsDataset = _made("AGNewsDataset")
-AmazonReviewDataset = _made("AmazonReviewDataset")
-CoNLL2000Dataset = _made("CoNLL2000Dataset")
-DBpediaDataset = _made("DBpediaDataset")
-PennTreebankDataset = _made("PennTreebankDataset")
-SogouNewsDataset = _made("SogouNewsDataset")
-SQuADDataset = _made("SQuADDataset")
-UDPOSDataset = _made("UDPOSDataset")
-USPSDataset = _made("USPSDataset")
-WikiTextDataset = _made("WikiTextDataset")
-YahooAnswersDataset = _made("YahooAnswersDataset")
-YelpReviewDataset = _made("YelpReviewDataset")
+_CSV = {"train": "train.csv", "test": "test.csv"}
+_TXT = {"train": "train.txt", "test": "test.txt"}
+_PTB = {use: f"ptb.{use}.txt" for use in ("train", "valid", "test")}
+_WIKI = {use: f"wiki.{use}.tokens" for use in ("train", "valid", "test")}
+_EN_UD = {"train": "en-ud-tag.v2.train.txt", "test": "en-ud-tag.v2.test.txt", "valid": "en-ud-tag.v2.dev.txt"}
+_SQUAD = {"train": "train-v*.json", "dev": "dev-v*.json"}
+_USPS = {"train": "usps", "test": "usps.t"}
+AGNewsDataset = _made("AGNewsDataset", ("index", "title", "description"), _CSV, _csv)
+AmazonReviewDataset = _made("AmazonReviewDataset", ("label", "title", "content"), _CSV, _csv)
+CoNLL2000Dataset = _made(
+    "CoNLL2000Dataset", ("word", "pos_tag", "chunk_tag"), _TXT, functools.partial(_blocks, " "), _NamedWorkersLast
+)
+DBpediaDataset = _made("DBpediaDataset", ("class", "title", "content"), _CSV, _csv)
+PennTreebankDataset = _made("PennTreebankDataset", ("text",), _PTB, _lines)
+SogouNewsDataset = _made("SogouNewsDataset", ("index", "title", "content"), _CSV, _csv, _NamedWorkersLast)
+SQuADDataset = _made("SQuADDataset", ("context", "question", "text", "answer_start"), _SQUAD, _squad)
+UDPOSDataset = _made(
+    "UDPOSDataset", ("word", "universal", "stanford"), _EN_UD, functools.partial(_blocks, "\t"), _NamedWorkersLast
+)
+USPSDataset = _made("USPSDataset", ("image", "label"), _USPS, _svm)
+WikiTextDataset = _made("WikiTextDataset", ("text",), _WIKI, _lines)
+YahooAnswersDataset = _made("YahooAnswersDataset", ("class", "title", "content", "answer"), _CSV, _csv)
+YelpReviewDataset = _made("YelpReviewDataset", ("label", "text"), _CSV, _csv, _NamedWorkersLast)
 
 
 class SST2Dataset(_Named):
@@ -240,8 +212,8 @@ class SST2Dataset(_Named):
 
     def __init__(self, dataset_dir: str, usage: str | None = None, *args: Any, **kwargs: Any):
         usage = check_usage(usage or "train", ("train", "test", "dev"), "SST2Dataset")
-        columns = ("sentence",) if usage == "test" else ("sentence", "label")
-        self._texts = _Texts(columns, {usage: f"{usage}.tsv"}, functools.partial(_tsv, columns))
+        self._titles = ("sentence",) if usage == "test" else ("sentence", "label")
+        self._usages, self._format = {usage: f"{usage}.tsv"}, functools.partial(_tsv, self._titles)
         super().__init__(dataset_dir, usage, *args, **kwargs)
 
 
