@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,43 +56,14 @@ def file_bytes(path: str, decrypt: Callable[[str], bytes] | None = None) -> np.n
     return np.frombuffer(content, np.uint8).copy()
 
 
-class ArraysDataset(MappableDataset):
-    """A source whose files hold one array for each column; they are read when first needed.
+class FolderDataset(MappableDataset):
+    """A source of a folder whose files are for training or for testing, and hold one array for each column; they are read when first needed.
 
     It defines `_load`, which gives the arrays of the columns.
     """
 
     _names: list[Any] = []
-    _arrays = None
-
-    def _load(self) -> tuple[Any, ...]:
-        raise NotImplementedError
-
-    def _columns(self):
-        return self._names
-
-    def _length(self):
-        if self._arrays is None:
-            try:
-                self._arrays = self._load()
-            except (OSError, ValueError) as error:
-                raise RuntimeError(
-                    f"{type(self).__name__}: the files could not be read: {type(error).__name__}: {error}"
-                ) from error
-        return len(self._arrays[0])
-
-    def _row(self, index):
-        return tuple(owned(array[index]) for array in self._arrays)  # pyright: ignore[reportOptionalIterable]
-
-    def _labels(self, column):
-        self._length()
-        if column not in self._names:
-            raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
-        return np.asarray(self._arrays[self._names.index(column)])  # pyright: ignore[reportOptionalSubscript]
-
-
-class FolderDataset(ArraysDataset):
-    """A source of a folder whose files are for training or for testing."""
+    _load: Callable[[], tuple[Any, ...]]
 
     def __init__(
         self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
@@ -103,3 +75,24 @@ class FolderDataset(ArraysDataset):
         self._folder = check_folder(dataset_dir, who)
         self._usage = check_usage(usage, ("train", "test", "all"), who)
         super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
+
+    def _columns(self):
+        return self._names
+
+    @cached_property
+    def _arrays(self):
+        try:
+            return self._load()
+        except (OSError, ValueError) as error:
+            raise RuntimeError(f"{type(self).__name__}: the files could not be read: {type(error).__name__}: {error}") from error
+
+    def _length(self):
+        return len(self._arrays[0])
+
+    def _row(self, index):
+        return tuple(owned(array[index]) for array in self._arrays)
+
+    def _labels(self, column):
+        if column not in self._names:
+            raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
+        return np.asarray(self._arrays[self._names.index(column)])
