@@ -63,9 +63,6 @@ class AfterRun:
         result (Template, optional): what the function returns.
         holes: the numbers of the outputs for the result.
         numbers (optional): of each of the events' values, which output it is. Default: they are the outputs, in their order.
-
-    Attributes:
-        observes: whether user code is called, which may change what programs are compiled for.
     """
 
     def __init__(
@@ -75,9 +72,7 @@ class AfterRun:
         holes: Sequence[int] = (),
         numbers: Sequence[int] | None = None,
     ):
-        everything = _events_of(events)
-        self.observes = True in {event.observes for event in everything}
-        self._waits_for = frozenset(everything) if FromCallbacks in map(type, _leaves(events)) else None
+        self._waits_for = frozenset(_events_of(events)) if FromCallbacks in map(type, _leaves(events)) else None
         self._make, self._numbers = None if result is None else result.filled_from(holes), numbers
         # Events that happen once in each run, as nearly all do, with a function of the outputs that makes their arguments; all else.
         self._entries: list[tuple[Any, Any]] = []

@@ -129,10 +129,9 @@ class Compiled:
             return result
         try:
             result = program.run(leaves, node)
-            if program.look_after:
-                first, program.first = program.first, False
-                self._environments.after_run(first, objects_among(leaves) if program.arguments is not None else ())
-                program.look_after = program.observes and bool(self._environments.now.guards.contents)
+            if program.first:
+                program.first = False
+                self._environments.after_run(objects_among(leaves))
         except SignatureChanged:
             # A variable has another shape or dtype than when it was made.
             self._environments.now.drop(program.of or program)
@@ -249,7 +248,7 @@ class Compiled:
             fallback.error.add_note(f"raised while {self.name} was compiled; it works in PyNative mode")
             raise fallback.error
         if fallback.why:
-            if self._environments.after_run(first=True):
+            if self._environments.after_run():
                 self._never[fallback.key] = fallback
             else:
                 fallback.keep()
@@ -272,7 +271,7 @@ class Compiled:
             made.key, made.keep = key, lambda: self._keep(environment, key, made)
             return made
         # Should a state come back that the code has changed, it has to do so again.
-        if not self._environments.changed(True, objects):
+        if not self._environments.changed(objects):
             self._keep(environment, key, made)
         if treedef is None:
             environment.shapes += 1
@@ -426,7 +425,6 @@ class CallNode(Node):
                 result = back.finish(outs)
             except RunRejected as rejected:
                 result = rejected.again(in_pynative_mode)
-        compiled._environments.after_run()
         grads = [None if grad is None else grad._value for grad in result]
         if program is self.program:
             return grads

@@ -120,25 +120,21 @@ class Environments:
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
         return found, walk
 
-    def changed(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
+    def changed(self, arguments: Sequence[Any] = ()) -> bool:
         """Whether something that makes the present environment has changed since it was found.
 
         Args:
-            first: look at names and what `VERSION` counts, too. Runs of a program but the first change containers only, by observers.
             arguments: of the call, as `find` has them. Without them, an environment that tells of some is not looked at.
         """
         now = self.now
-        if (now.with_arguments and not arguments) or (
-            now.version == VERSION.n and now.guards.hold() if first else now.guards.hold(contents_alone=True)
-        ):
+        if (now.with_arguments and not arguments) or (now.version == VERSION.n and now.guards.hold()):
             return False
         return self.look(arguments)[1].key != now.guards.key
 
-    def after_run(self, first: bool = False, arguments: Sequence[Any] = ()) -> bool:
-        """Count what first runs change of the present environment; returns whether this run has. See `changed`."""
-        changed = self.changed(first, arguments)
-        if first:
-            self.own_changes = self.own_changes + 1 if changed else 0
+    def after_run(self, arguments: Sequence[Any] = ()) -> bool:
+        """Count what first runs change of the present environment; returns whether this one has. See `changed`."""
+        changed = self.changed(arguments)
+        self.own_changes = self.own_changes + 1 if changed else 0
         return changed
 
     def drop_all(self) -> None:

@@ -160,7 +160,9 @@ class Variable(Guard):
     def stale(self) -> bool:
         """True if one of them was removed, or all, as by a write in place."""
         now = self.tensor._hooks
-        return now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
+        return bool(self.key) and (
+            now is None or now.number != self.key[0] or any(hook.id not in now.hooks for hook in self.hooks)
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -340,7 +342,6 @@ class Guards:
     Attributes:
         key: hashable; equal for two walks exactly if the same programs serve both.
         checks: of the guards whose changes nobody counts.
-        contents: those of them that tell what containers hold.
     """
 
     def __init__(self, found: list[Guard]):
@@ -349,29 +350,18 @@ class Guards:
         self.key: tuple[Any, ...] = tuple([
             ("again", places.get(guard.first)) if isinstance(guard, FoundBefore) else guard.seen for guard in found
         ])  # fmt: skip
-        self.contents: list[Contents] = []
-        self._hooked: list[Any] = []
-        checks = []
-        for guard in found:
-            if isinstance(guard, Name):
-                checks.append(guard.check())
-            elif isinstance(guard, Contents):
-                self.contents.append(guard)
-            elif (isinstance(guard, Hooks) and guard.hooks) or (isinstance(guard, Variable) and guard.key):
-                self._hooked.append(guard)
-        self._content_checks = [guard.check() for guard in self.contents]
-        self.checks: list[Check] = checks + self._content_checks
+        self.checks: list[Check] = [guard.check() for guard in found if isinstance(guard, (Name, Contents))]
 
-    def hold(self, contents_alone: bool = False) -> bool:
-        """Whether containers hold the same and, unless `contents_alone`, names stand for the same objects."""
-        for read, a, b, seen in self._content_checks if contents_alone else self.checks:
+    def hold(self) -> bool:
+        """Whether containers hold the same, and names stand for the same objects."""
+        for read, a, b, seen in self.checks:
             if read(a, b) is not seen:
                 return False
         return True
 
     def stale(self) -> bool:
         """True if a hook was removed: the key never comes again."""
-        return any(guard.stale() for guard in self._hooked)
+        return any(guard.stale() for guard in self.found if isinstance(guard, (Hooks, Variable)))
 
 
 # ---- what differs where a function is compiled again and again for the same shapes, told once by the log

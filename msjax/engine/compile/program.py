@@ -120,7 +120,6 @@ class Program:
         aliases: which leaves it took for one object; see `aliases`.
         donated: the numbers of the variables whose memory it may write the new values into.
         finish: what happens after each run, as a function of the outputs that returns the result.
-        observes: whether it calls observers.
         passed: the numbers of the inputs that stand behind what it computes, as its last outputs: what goes out just as it came in need not
             pass through the executable.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient` or as integers.
@@ -135,8 +134,6 @@ class Program:
         derived: {(what for, environment): program} of those that its gradient is computed by.
         of: the program whose gradient this one is made for; None of others.
         first: True before the first run.
-        look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
-            changed containers that the program was compiled for.
         by_identity: True if it matters which of its arguments are the same object.
         eager: False; True for what stands in the place of a program where none can be made.
     """
@@ -163,13 +160,11 @@ class Program:
     kept: list[int]
     wanted: list[bool]
     first: bool = field(default=True, init=False)
-    look_after: bool = field(default=True, init=False)
 
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
         self._written = {id(v) for v, _ in self.writes}
         self.writes_memory: bool = bool(self.writes or self.written_arguments)
-        self.observes: bool = self.finish.observes
         self._has_run = False
         self.derived: dict[Any, Any] = {}
         self.of: Program | None = None

@@ -289,6 +289,10 @@ def of_kind(guards, kind):
     return [guard for guard in guards.found if type(guard) is kind]
 
 
+def containers(guards):
+    return [guard.container for guard in guards.found if isinstance(guard, kinds.Contents)]
+
+
 def test_guards_say_what_was_read_and_what_was_seen():
     state = [1.0]
 
@@ -298,11 +302,11 @@ def test_guards_say_what_was_read_and_what_was_seen():
     guards = found(f)
     names = {guard.name: guard.value for guard in of_kind(guards, kinds.Name)}
     assert names == {"__code__": f.__code__, "FACTOR": 2.0, "state": state}
-    (contents,) = guards.contents
+    (contents,) = of_kind(guards, kinds.Contents)
     assert contents.container is state and contents.held == (1.0,)
     assert len(guards.checks) == 4 and guards.hold() and guards.key == found(f).key
     state[0] = 2.0
-    assert not guards.hold() and not guards.hold(contents_alone=True) and found(f).key != guards.key
+    assert not guards.hold() and found(f).key != guards.key
     state[0] = 1.0
     assert guards.hold() and found(f).key == guards.key
 
@@ -321,7 +325,7 @@ def test_what_a_list_holds_counts_where_code_reads_it():
         return x * max(passed)
 
     before = found(f)
-    assert [guard.container for guard in before.contents] == [passed, read]
+    assert containers(before) == [passed, read]
     log.append(3.0)
     assert found(f).key == before.key and before.hold()
     read.append(1.0)
@@ -338,8 +342,8 @@ def test_a_list_is_read_if_any_code_reads_it():
     def reads(x):
         return appends(x) * len(state.log)
 
-    assert found(appends).contents[0].container is vars(state) and len(found(appends).contents) == 1
-    assert [guard.container for guard in found(reads).contents] == [vars(state), state.log]
+    assert containers(found(appends)) == [vars(state)]
+    assert containers(found(reads)) == [vars(state), state.log]
 
 
 def test_a_container_that_is_found_again_is_the_same_one():
@@ -363,15 +367,15 @@ def test_a_container_is_checked_if_one_of_the_ways_to_it_is_used():
             return x * self.named[0][0]
 
     net = Keeps()
-    assert [guard.container for guard in found(net).contents] == [net.named, net.named[0]]
-    assert [guard.container for guard in found(net, net.unnamed).contents] == [
+    assert containers(found(net)) == [net.named, net.named[0]]
+    assert containers(found(net, net.unnamed)) == [
         net.unnamed,
         net.unnamed[0],
         net.named,
         net.named[0],
     ]
     net.named.append(net.unnamed[0])
-    assert {id(guard.container) for guard in found(net).contents} == {id(net.named), id(net.named[0]), id(net.unnamed[0])}
+    assert set(map(id, containers(found(net)))) == {id(net.named), id(net.named[0]), id(net.unnamed[0])}
 
 
 def test_guards_of_removed_hooks_are_stale():
@@ -411,10 +415,10 @@ def test_nothing_is_looked_into_beyond_the_limits():
     deep = level = [1.0]
     for _ in range(8):
         deep = [deep]
-    assert level not in [guard.container for guard in found(deep).contents]
+    assert level not in containers(found(deep))
     many = [[1.0] for _ in range(1001)]
-    assert [guard.container for guard in found(many).contents] == [many]
-    assert found(lambda: LARGE).contents == [] and [guard.container for guard in found(lambda: ARRAY).contents] == [ARRAY]
+    assert containers(found(many)) == [many]
+    assert containers(found(lambda: LARGE)) == [] and containers(found(lambda: ARRAY)) == [ARRAY]
 
 
 def test_values_that_differ_only_in_kind_are_told_apart():
