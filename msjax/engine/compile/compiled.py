@@ -87,8 +87,7 @@ class Compiled:
         self.body = body
         self.name = name
         self.subject = subject
-        self.roots: tuple[Any, ...] = tuple(roots)
-        self._environments = Environments(subject, self.roots)
+        self._environments = Environments(subject, roots)
         self._kept = 0  # how many programs there are
         self._recompilations = Recompilations(name)
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
@@ -147,7 +146,7 @@ class Compiled:
         """Run in PyNative mode what a program has run, and put back what that changes."""
         # Tracing has changed the state for the first run.
         with program.before.in_place() if program.first else nullcontext():
-            before = Snapshot(Walk(self._environments.roots()), observers=True)
+            before = Snapshot(self._environments.walk(), observers=True)
             try:
                 with Held(program.variables):
                     return self.body(self.subject(), args, kwargs)
@@ -297,7 +296,7 @@ class Compiled:
         try:
             if changes:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
-            walk = walk or Walk([*self._environments.roots(), *objects])
+            walk = walk or self._environments.walk(objects)
             if walk.refused is not None:
                 raise NeedsPyNative(walk.refused)
             self._environments.latest = before = Snapshot(walk, earlier=self._environments.latest)

@@ -79,14 +79,9 @@ class Environments:
         self.own_changes = 0
         self.latest: Snapshot | None = None
 
-    def roots(self) -> list[Any]:
-        """The objects in which what it depends on is looked for."""
-        return [self._subject(), *self._roots]
-
-    def look(self, arguments: Sequence[Any]) -> tuple[Walk, Guards]:
-        """A walk from `roots` and the arguments of a call, as `find` has them, and the present guards."""
-        walk = Walk([*self.roots(), *arguments])
-        return walk, walk.guards()
+    def walk(self, arguments: Sequence[Any] = ()) -> Walk:
+        """A walk from the objects in which what it depends on is looked for, and the arguments of a call, as `find` has them."""
+        return Walk([self._subject(), *self._roots, *arguments])
 
     def find(self, arguments: Sequence[Any]) -> tuple[Environment, Walk | None]:
         """The environment of a call, which becomes the present one.
@@ -95,7 +90,7 @@ class Environments:
             arguments: those objects among the arguments whose state the signature does not tell; see `objects_among`.
 
         Returns:
-            The environment, and the walk from `roots` and `arguments` by which it was found, if there was one.
+            The environment, and the walk by which it was found, if there was one.
         """
         version, now = VERSION.n, self.now
         if not arguments:
@@ -106,7 +101,8 @@ class Environments:
                 recent.version = version
                 self.now = recent
                 return recent, None
-        walk, guards = self.look(arguments)
+        walk = self.walk(arguments)
+        guards = walk.guards()
         found = self._by_key.get(guards.key)
         if found is None:
             generator = default_generator.state
@@ -129,7 +125,7 @@ class Environments:
         now = self.now
         if (now.with_arguments and not arguments) or (now.version == VERSION.n and now.guards.hold()):
             return False
-        return self.look(arguments)[1].key != now.guards.key
+        return self.walk(arguments).guards().key != now.guards.key
 
     def after_run(self, arguments: Sequence[Any] = ()) -> bool:
         """Count what first runs change of the present environment; returns whether this one has. See `changed`."""
