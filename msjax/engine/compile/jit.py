@@ -106,7 +106,7 @@ def ms_function(
 def _jitted(function, fullgraph):
     name = getattr(function, "__qualname__", type(function).__name__)
     is_cell = isinstance(function, nnx.Module)
-    whole = Compiled(_call, lambda: function, name, fullgraph=fullgraph)
+    whole = Compiled(lambda subject, args, kwargs: subject(*args, **kwargs), lambda: function, name, fullgraph=fullgraph)
     made: LiveSet[Compiled] = LiveSet()  # of a method: each cell has programs of its own
     method = not is_cell and _is_method(function)
 
@@ -118,7 +118,7 @@ def _jitted(function, fullgraph):
         return compiled
 
     def call(*args, **kwargs):
-        if (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs):
+        if _inlined(args, kwargs):
             return function(*args, **kwargs)
         if WORKER.failures.first is not None:
             WORKER.raise_pending()
@@ -140,29 +140,17 @@ def _jitted(function, fullgraph):
     return call
 
 
-def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
-    return (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs)
-
-
-def one_by_one() -> bool:
-    """True where a monitor of this thread wants to see operators run one by one, in PyNative mode."""
-    monitor = STATE.monitor
-    return monitor is not None and monitor.eager
+def _inlined(args, kwargs) -> bool:
+    """True where a call is part of a program that is being compiled already, by msjax or by jax, or where a monitor of this thread wants to see
+    operators run one by one, in PyNative mode."""
+    return (ACTIVITY.slow_dispatch and STATE.monitor is not None and STATE.monitor.eager) or being_traced(args, kwargs)
 
 
 def _is_method(function) -> bool:
-    if inspect.ismethod(function):
-        return False
     try:
-        names = list(inspect.signature(function).parameters)
+        return next(iter(inspect.signature(function).parameters), "") == "self"
     except (TypeError, ValueError):
         return False
-    return bool(names) and names[0] == "self"
-
-
-def _call(function, args, kwargs):
-    return function(*args, **kwargs)
 
 
 def call_cell(cell: CellBase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
@@ -174,21 +162,18 @@ def call_cell(cell: CellBase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """
     if _within(args, kwargs):
         return False, None
-    compiled = compiled_for(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
+    name = type(cell).__name__
+    compiled = compiled_for(cell, "call", lambda ref: Compiled(lambda cell, *call: cell.call_uncompiled(*call), ref, name))
     return True, compiled.call(args, kwargs)
 
 
 def _within(args, kwargs) -> bool:
     """True where a call is part of something else, so that it is no program of its own."""
-    if STATE.owners or STATE.scope is not ROOT or inlined(args, kwargs):
+    if STATE.owners or STATE.scope is not ROOT or _inlined(args, kwargs):
         return True
     if WORKER.failures.first is not None:
         WORKER.raise_pending()
     return False
-
-
-def _call_cell(cell, args, kwargs):
-    return cell.call_uncompiled(args, kwargs)
 
 
 def whole(
@@ -213,20 +198,13 @@ def whole(
     if _within(args, kwargs):
         return False, None
     owner = getattr(function, "__self__", None)
-    owner = owner if isinstance(owner, nnx.Module) else function
     name = f"{purpose[0]} of {getattr(function, '__qualname__', type(function).__name__)}"
-    if owner is not function:
+    if isinstance(owner, nnx.Module):
         inner = function.__func__
-        purpose = (*purpose, inner)
-
-        def subject(ref):
-            return lambda: getattr(ref(), inner.__name__)
+        method = inner.__name__
+        compiled = compiled_for(owner, (*purpose, inner), lambda ref: Compiled(body, lambda: getattr(ref(), method), name, roots))
     else:
-
-        def subject(ref):
-            return ref
-
-    compiled = compiled_for(owner, purpose, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+        compiled = compiled_for(function, purpose, lambda ref: Compiled(body, ref, name, roots))
     return True, compiled(args, kwargs)
 
 
