@@ -81,12 +81,11 @@ def build(body: Body, variables: list[Any], leaves: Sequence[Any], treedef: PyTr
         FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
-    passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    known = {id(v) for v in variables}
+    variables += {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter) and id(leaf) not in known}.values()
     draws = list(body.draws)  # what one trace makes, the next one finds there
     try:
         for _ in range(8):
-            known = {id(v) for v in variables}
-            variables += [v for k, v in passed.items() if k not in known]
             before.note_tensors(variables)
             attempt = _TraceOfBody(body, variables, leaves, treedef, inputs, Trace(variables, draws, walk.reads, before))
             missing = attempt.trace_it()
@@ -141,9 +140,11 @@ class _TraceOfBody:
                 self.body = self.leaves = None
                 self.trace.forget()
         missing = [tensor for tensor, _ in self.trace.missing.values()]
-        if not missing and not again:
-            # Code that has run before has been checked then; a recorded forward pass keeps Tensors on its tape.
-            self._check_escaped()
+        # Code that has run before has been looked at then; a recorded forward pass keeps Tensors on its tape.
+        if not missing and not again and (left := tensors_kept(self.jax_trace, self.jaxpr.eqns)):
+            raise NeedsPyNative(
+                f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
+            )
         return missing
 
     def _pure(self, *values):
@@ -256,14 +257,6 @@ class _TraceOfBody:
                     found.append((weakref.ref(cell), name, wrap(None), output))
                     object.__delattr__(cell, name)
         return found
-
-    def _check_escaped(self):
-        """Refuse code that keeps Tensors after the call: there are no values for them."""
-        left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
-        if left:
-            raise NeedsPyNative(
-                f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
-            )
 
     def program(self, body, before):
         trace = self.trace

@@ -218,14 +218,14 @@ class Trace(ProgramUnderWay):
             self.refuse(f"{text()} stores into what the code may read, which would find there what the run before has stored")
 
     def see_cell(self, cell: CellBase | nnx.Module) -> None:
-        """A cell or an nnx module that is called: all its Tensors are the program's variables."""
+        """A cell or an nnx module that is called: all its Tensors, those in lists, tuples and dicts, too, are the program's variables."""
         if id(cell) in self.cells:
             return
-        self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
-        for tensor in cell_tensors(cell):
-            if id(tensor) not in self.variables and not is_tracer(tensor._value):
-                tensor = root_of(tensor)
-                self.missing[id(tensor)] = tensor, tensor._value
+        attributes = vars(cell).copy()
+        self.cells[id(cell)] = cell, {name: value for name, value in attributes.items() if isinstance(value, Tensor)}
+        for value in attributes.values():
+            items = value.values() if isinstance(value, dict) else value
+            self.see([*items] if isinstance(value, (list, tuple, dict)) else [value])
 
     # ---- events
 
@@ -297,15 +297,3 @@ def program_here() -> Trace | None:
     """The same, if what runs here belongs to the program itself, not to a loop or transformation within it."""
     trace = program_under_way()
     return trace if trace is not None and trace.here() else None
-
-
-def cell_tensors(cell: CellBase | nnx.Module) -> list[Tensor]:
-    """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
-    found = []
-    for value in vars(cell).copy().values():
-        if isinstance(value, Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple, dict)):
-            items = tuple(value.values() if isinstance(value, dict) else value)
-            found += [item for item in items if isinstance(item, Tensor)]
-    return found
