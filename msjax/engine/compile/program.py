@@ -122,10 +122,10 @@ class Program:
         finish: what happens after each run, as a function of the outputs that returns the result.
         passed: the numbers of the inputs that stand behind what it computes, as its last outputs: what goes out just as it came in need not
             pass through the executable.
-        stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient` or as integers.
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
-        uses_callbacks: True if some events are host callbacks, which each run makes.
+        differentiable_later: whether its code may run once more for its gradient. Otherwise, only the tape says which results carry one, or a second
+            run would do something again, as host callbacks do.
         draws: the states of its random operators; see `Trace.draws`.
         before: the state of Python in which its code was traced.
         tape: of the forward pass that it is, where a gradient is recorded around its calls; None for other programs.
@@ -151,9 +151,8 @@ class Program:
     jitted: Callable[..., Any]
     passed: Sequence[int]
     donated: tuple[Any, ...]
-    stops_gradients: bool
     may_be_rejected: bool
-    uses_callbacks: bool
+    differentiable_later: bool
     draws: list[tuple[Any, Any]]
     before: Snapshot
     tape: TracedTape | None
@@ -168,8 +167,6 @@ class Program:
         self._has_run = False
         self.derived: dict[Any, Any] = {}
         self.of: Program | None = None
-        # Otherwise, only the tape says which results carry a gradient, or a second run would do something again.
-        self.differentiable_later: bool = not (self.stops_gradients or self.uses_callbacks or self.by_identity)
         self.generators = [i for i, v in enumerate(self.variables) if isinstance(v, GeneratorState)]
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
@@ -200,11 +197,10 @@ class Program:
             node: the tape's node of the call, if there is one. It gets what the tape keeps, and the new Tensors of written arguments before
                 these are the arguments'.
         """
-        if not self.may_be_rejected:
-            outs = self._compute(leaves, node)
-            return self.finish(outs)
-        written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
-        before = [(tensor, tensor._value) for tensor in written]
+        before = []
+        if self.may_be_rejected:
+            written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
+            before = [(tensor, tensor._value) for tensor in written]
         try:
             outs = self._compute(leaves, node)
             return self.finish(outs)
@@ -225,7 +221,7 @@ class Program:
                 # The list, the variable and the call hold it; whoever else does would lose it.
                 if getrefcount(values[i]) > 3:
                     values[i] = jnp.copy(values[i])
-            values += map(VALUE, leaves) if self.inputs is None else self._given(leaves)
+            values += self._given(leaves)
             outs = self.outputs(values)
             for variable, i in self.writes:
                 variable._set_value(outs[i])
