@@ -178,17 +178,14 @@ class Program:
 
     def shares_memory(self, leaves: Sequence[Any]) -> bool:
         """Whether what the program writes is memory of several arguments, or of one and a variable: then it reads what it has not written."""
-        roots = [root_of(leaf) for leaf in leaves if isinstance(leaf, Tensor) and "_view" in leaf.__dict__]
-        if not roots:
-            return False
-        if any(id(root) in self._written for root in roots):
+        tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        of_views = {id(root_of(leaf)) for leaf in tensors.values() if "_view" in leaf.__dict__}
+        if not of_views.isdisjoint(self._written):
             return True
-        if not self.written_arguments:
+        if not (of_views and self.written_arguments):
             return False
-        others = {id(v) for v in self.variables}
-        whole = {id(root_of(leaf)): leaf for leaf in leaves if isinstance(leaf, Tensor)}
-        distinct = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
-        return len(whole) < len(distinct) or not others.isdisjoint(map(id, roots))
+        whole = {id(root_of(leaf)) for leaf in tensors.values()}
+        return len(whole) < len(tensors) or not of_views.isdisjoint(map(id, self.variables))
 
     def run(self, leaves: Sequence[Any], node: Any = None) -> Any:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result.
