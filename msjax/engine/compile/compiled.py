@@ -15,6 +15,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -44,7 +45,6 @@ from msjax.engine.compile.program import (
     tensors_among,
 )  # fmt: skip
 from msjax.engine.compile.trace import NeedsPyNative, RunRejected
-from msjax.engine.compile.walk import Walk
 from msjax.engine.programs.limits import MANY_SIGNATURES, warn_of_shapes
 
 # So many programs are kept for one function; where there are more, it begins anew. A network with a few sizes of batches in a few states has tens.
@@ -60,9 +60,6 @@ _CANT_BE_TRACED = (NeedsPyNative, TracedValueError, NotImplementedError, jax.err
 
 class Compiled:
     """A function or cell as a family of programs, one for each environment and signature.
-
-    Where a gradient is recorded, a call is an operator on the tape: its program returns what the backward pass needs, too
-    (`CallNode`).
 
     Args:
         body: the function that is compiled, called as ``body(subject, args, kwargs)``.
@@ -192,10 +189,8 @@ class Compiled:
         wanted = [edge is not None for edge in edges]
         known = {id(v) for v, is_wanted in zip(program.variables, wanted) if is_wanted}
         body = Body(self.body, self.subject(), self.name, True, program.draws, lambda v: id(v) in known, wanted[n:])
-        treedef = program.arguments
-        objects = objects_among(leaves) if treedef is not None else ()
         with program.before.in_place():
-            found = self.derived(program, tuple(wanted), body, leaves, treedef, objects)
+            found = self.derived(program, tuple(wanted), body, leaves, program.arguments, objects_among(leaves))
         if found.eager:
             raise RuntimeError(
                 f"The gradient of {self.name}, which is compiled, can't be traced: {found.why}. Run it in PyNative mode."
@@ -205,17 +200,12 @@ class Compiled:
     def derived(
         self, program: Program, purpose: Hashable, body: Body, leaves: Sequence[Any], treedef: Any, objects: Sequence[Any]
     ) -> Any:
-        """A program for the gradient of another one, or a `Fallback`.
-
-        Args:
-            program: the other one.
-            purpose: what it is for.
-            body, leaves, treedef, objects: see `build`.
-        """
-        key = purpose, self._environments.find(objects)[0]
+        """A program for the gradient of another one, or a `Fallback`; `purpose` says what it is for, for all else see `attempt.build`."""
+        environment, walk = self._environments.find(objects)
+        key = purpose, environment
         found = program.derived.get(key)
         if found is None:
-            found: Any = self.build(body, list(program.variables), leaves, treedef, objects)
+            found: Any = self._build(body, list(program.variables), leaves, treedef, objects, walk)
             if found.eager:
                 found.keep = lambda: program.derived.update({key: found})
             else:
@@ -265,7 +255,7 @@ class Compiled:
         inputs = [(value.shape, value.dtype) for value in map(raw, filter(is_input, leaves))]
         purpose = None if body.wanted is None else tuple(body.wanted_arguments)
         self._recompilations.count((treedef, *inputs, purpose), [*map(leaf_key, leaves)], environment.guards.found)
-        made = self.build(body, environment.variables, leaves, treedef, objects, walk, changes)
+        made = self._build(body, environment.variables, leaves, treedef, objects, walk, changes)
         if isinstance(made, Fallback):
             made.key, made.keep = key, lambda: self._keep(environment, key, made)
             return made
@@ -278,16 +268,11 @@ class Compiled:
                 warn_of_shapes(self.name)
         return made
 
-    def build(
-        self, body: Body, variables: list[Any], leaves: Sequence[Any], treedef: Any, objects: Sequence[Any], walk: Walk | None = None,
-        changes: bool = False,
-    ) -> Program | Fallback:  # fmt: skip
-        """Trace and compile; a `Fallback` where it can't be.
+    def _build(self, body, variables, leaves, treedef, objects, walk, changes=False) -> Program | Fallback:
+        """Trace and compile, see `attempt.build`; a `Fallback` where it can't be.
 
         Args:
-            variables, leaves, treedef: see `msjax.engine.compile.attempt.build`.
-            objects: those among the arguments that have a state.
-            walk: the one that has just found the environment.
+            walk: the one that has just found the environment; None if there was none.
             changes: whether each run changes a Python value that it is compiled for.
 
         Raises:
@@ -360,12 +345,7 @@ def _needs_values(error):
 
 
 class CallNode(Node):
-    """The node of one call.
-
-    Args:
-        compiled: the function.
-        program: the one of the call.
-        leaves: of its arguments.
+    """The node of one call of a compiled function, with the program of the call and the leaves of its arguments.
 
     Attributes:
         kept: what the program's tape keeps of the call; None if it has no tape: then the node keeps the values of its inputs.
@@ -411,10 +391,7 @@ class CallNode(Node):
         values = [*self.kept, *(ct for ct in cts if ct is not None)]
         body = Body(lambda _, args, _kwargs: _go_back(program, args, given), None, f"gradient of {compiled.name}", again=True)
         back = compiled.derived(program, given, body, values, None, objects_among(self.leaves))
-
-        def in_pynative_mode():
-            return _go_back(program, values, given)
-
+        in_pynative_mode = partial(_go_back, program, values, given)
         if back.eager:
             result = in_pynative_mode()
             compiled.tell(back)
