@@ -85,7 +85,7 @@ STATE = cast(RunState, _STATE)
 
 
 class Compiler:
-    """The entry points of msjax.engine.compile for lower floors; msjax.engine.compile sets them when it is imported.
+    """The entry points of msjax.engine.compile for lower floors; msjax.engine.compile.jit sets them when it is imported.
 
     Attributes:
         whole: in graph mode, runs a gradient function as one program; see msjax.engine.compile.jit.
