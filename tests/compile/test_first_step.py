@@ -68,7 +68,6 @@ def test_a_large_program_of_operands_elsewhere_has_none(asked, monkeypatch):
             used.append(options.get("compiler_options"))
             return program(*values)
 
-        noted.lower = program.lower
         return noted
 
     monkeypatch.setattr(jax, "jit", jit)

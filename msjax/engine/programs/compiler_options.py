@@ -141,7 +141,6 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
             return plain(*values)
 
     program.__name__ = getattr(fn, "__name__", "program")
-    program.lower = jitted.lower
     return program
 
 
