@@ -16,14 +16,10 @@ from typing import Any
 from jax.tree_util import PyTreeDef, default_registry
 
 from msjax.core.base.whole_files import whole_file
-from msjax.engine.programs.private_folder import NotPrivate, open_own
+from msjax.engine.programs.private_folder import open_own
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size
-
-
-class DamagedEntry(Exception):
-    """A file of the store is not what was written under its key."""
 
 
 def read_entry(path: str) -> tuple[Any, bytes]:
@@ -31,24 +27,18 @@ def read_entry(path: str) -> tuple[Any, bytes]:
 
     Raises:
         FileNotFoundError: there is none.
-        DamagedEntry: it was written under another key, by another user, or is damaged.
+        NotPrivate: it is another user's, or no file.
+        ValueError, zlib.error, struct.error: it was written under another key, or is damaged.
         OSError: it can't be read.
     """
-    try:
-        with open_own(path) as file:
-            data = file.read()
-    except NotPrivate as error:
-        raise DamagedEntry(str(error)) from None
+    with open_own(path) as file:
+        data = file.read()
     begin = len(_MARK) + _DIGEST
-    if data[: len(_MARK)] != _MARK or data[len(_MARK) : begin] != _digest(path, memoryview(data)[begin:]):
-        raise DamagedEntry("written under another key, or damaged")
-    try:
-        content = zlib.decompress(memoryview(data)[begin:])
-        (length,) = struct.unpack_from("<I", content)
-        results = json.loads(content[4 : 4 + length])
-    except (zlib.error, struct.error, ValueError) as error:
-        raise DamagedEntry(str(error)) from None
-    return results, content[4 + length :]
+    if data[:begin] != _MARK + _digest(path, memoryview(data)[begin:]):
+        raise ValueError("written under another key, or damaged")
+    content = zlib.decompress(memoryview(data)[begin:])
+    (length,) = struct.unpack_from("<I", content)
+    return json.loads(content[4 : 4 + length]), content[4 + length :]
 
 
 def write_entry(path: str, results: Any, payload: bytes) -> None:
