@@ -94,7 +94,7 @@ class PendingProgram:
         if program is not None:  # another thread has just compiled it
             return program(*values)
         fn, of_signature = cache.function(key), isinstance(key, SignatureKey)
-        if cache.jit is None and not of_signature and STORE.folder() and (description := STORE.describe(fn)) is not None:
+        if cache.jit is None and not of_signature and (description := STORE.describe(fn)) is not None:
             # A file of the store has the program of one signature.
             program = SignatureCache(fn, cache, key, description)
             out = program(*values)
@@ -197,19 +197,14 @@ class SignatureCache:
         description: str | None = None,
         programs: dict[Any, Any] | None = None,
     ):
-        self._fn = fn
         self._name, self._key = cache.name, key
-        self.programs = ProgramCache(self._function, cache.jit, description=description)
+        self.programs = ProgramCache(lambda _: fn, cache.jit, description=description)
         for signature, program in (programs or {}).items():
             self.programs.put(signature, program)
         # For calls that a stored program refuses: while jax traces, under other settings, on other devices.
-        self._otherwise = ProgramCache(self._function, cache.jit) if description is not None else self.programs
+        self._otherwise = self.programs if description is None else ProgramCache(lambda _: fn, cache.jit)
         # Most functions are called for one signature only, and a stored program checks it faster than it is found.
         self._single = None
-        self._has_several = description is None
-
-    def _function(self, _):
-        return self._fn
 
     def __call__(self, *values: Any) -> Any:
         single = self._single
@@ -231,9 +226,6 @@ class SignatureCache:
             ):
                 raise
             return self._otherwise[signature](*values)
-        if not self._has_several:
-            if len(programs) > 1:
-                self._has_several = True
-            else:
-                self._single = programs.get(signature)
+        if programs.description is not None and len(programs) == 1:
+            self._single = programs.get(signature)
         return out

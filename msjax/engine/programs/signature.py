@@ -33,7 +33,8 @@ def signature_of(values: Sequence[Any]) -> SignatureKey:
             for v in values
         ])  # fmt: skip
     except AttributeError:
-        return SignatureKey([None if v is None else _of_aval(jax.typeof(v)) for v in jax.tree.leaves(values, is_leaf=_is_none)])
+        leaves = jax.tree.leaves(values, is_leaf=lambda v: v is None)
+        return SignatureKey([None if v is None else _of_aval(jax.typeof(v)) for v in leaves])
 
 
 def shape_of(value: Any) -> jax.ShapeDtypeStruct | None:
@@ -56,7 +57,3 @@ def _of_number_under(cls, x64):
 
 def _of_aval(aval):
     return aval.shape, aval.dtype, aval.weak_type
-
-
-def _is_none(value):
-    return value is None
