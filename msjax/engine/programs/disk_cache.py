@@ -15,7 +15,11 @@ import platform
 import sys
 import time
 import warnings
+from typing import Any
 
+import jax
+
+from msjax.core.base import jax_slots
 from msjax.engine.programs.private_folder import NotPrivate, make_private
 
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
@@ -25,8 +29,8 @@ _OFF = ("0", "off", "no", "false")
 # from the beginning.
 _LAYOUT = 3
 
-# The folder that `enable` told jax to use.
-_CHOSEN: dict[str, str] = {}
+# The folder that `enable` told jax to use, and the limit on its bytes.
+_CHOSEN: dict[str, Any] = {}
 # A file that was to be renamed when it was whole, and has not been touched for so many seconds, belongs to no process any more.
 _ABANDONED = 3600.0
 
@@ -74,10 +78,6 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
         path: as for `folder`.
         limit: when the process exits, the oldest programs are deleted until no more bytes than this are left.
     """
-    import jax
-
-    from msjax.core.base import jax_slots
-
     present = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
     ours = bool(path) or present in (None, _CHOSEN.get("folder"))
     chosen = _private(folder(path)) if ours else ""
@@ -88,8 +88,8 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     jax.config.update("jax_enable_compilation_cache", True)
     if ours:
         if not _CHOSEN:
-            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"])))
-        _CHOSEN.update(folder=chosen, limit=str(limit))
+            atexit.register(lambda: trim(_CHOSEN["folder"], _CHOSEN["limit"]))
+        _CHOSEN.update(folder=chosen, limit=limit)
         jax.config.update("jax_compilation_cache_dir", chosen)
     # The programs of operators are many and small; jax's defaults would not store them.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
@@ -123,21 +123,13 @@ def _warn(refusal):
 
 def disable() -> None:
     """Have jax store nothing."""
-    import jax
-
-    from msjax.core.base import jax_slots
-
     jax.config.update("jax_enable_compilation_cache", False)
     jax_slots.forget_cache_folder()
 
 
 def chosen_folder() -> str:
     """The folder that `enable` chose, while jax stores programs there; "" otherwise."""
-    if not _CHOSEN:
-        return ""
-    import jax
-
-    chosen, config = _CHOSEN["folder"], jax.config
+    chosen, config = _CHOSEN.get("folder", ""), jax.config
     on = config.jax_enable_compilation_cache and config.jax_compilation_cache_dir == chosen  # pyright: ignore[reportAttributeAccessIssue]
     return chosen if on else ""
 
