@@ -62,19 +62,14 @@ class ClassNames(NamedTuple):
     silent: list[type]
 
 
-@functools.cache
-def _is_namespace(module, name):
-    package, _, inner = module.partition(".")
-    return (
-        not is_library(module)
-        or (package in FRAMEWORKS and not inner.startswith(_WITHOUT_USER_DATA))
-        or f"{module}.{name}" in _NAMESPACES
-    )
-
-
 def holds_user_data(cls: type) -> bool:
     """Whether instances of a class hold the user's data, not a library's."""
-    return _is_namespace(cls.__module__, cls.__qualname__)
+    package, _, inner = cls.__module__.partition(".")
+    return (
+        not is_library(cls.__module__)
+        or (package in FRAMEWORKS and not inner.startswith(_WITHOUT_USER_DATA))
+        or f"{cls.__module__}.{cls.__qualname__}" in _NAMESPACES
+    )
 
 
 def is_method_of_library(function: Any) -> bool:
@@ -191,9 +186,6 @@ def always_read(cell: CellBase, attributes: dict[str, Any], libraries: Collectio
 @functools.cache
 def _names_of_cells(owners: tuple[type, ...]) -> frozenset[str]:
     """The names in the class Cell itself: of its settings, and of others that its methods use."""
-    found = {name for owner in owners for name in vars(owner)}
-    for value in [value for owner in owners for value in vars(owner).values()]:
-        function = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
-        if isinstance(function, types.FunctionType):
-            found.update(names_in(function.__code__))
-    return frozenset(found)
+    functions = [function_of(value) for owner in owners for value in vars(owner).values()]
+    codes = [function.__code__ for function in functions if function is not None]
+    return frozenset().union(*map(vars, owners), *map(names_in, codes))

@@ -21,7 +21,7 @@ from msjax.common.tensor_hooks import HookList
 from msjax.core.base.reversible import put_back, same_items
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, HookTable
-from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, looked_up, put_attribute, read_in_class
+from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, put_attribute, read_in_class
 from msjax.engine.compile.walk import Walk
 
 # Toggling hooks or settings goes through a few counts of `VERSION`, and comes back to them: so many are remembered.
@@ -173,9 +173,13 @@ def _contents(containers, earlier=()):
 
 
 def _names_in_cells(walk):
-    """Names of data in classes of Cells. Cells tell when these change, so that guards have no names of them."""
-    names = [(cls, name) for cls in walk.classes if issubclass(cls, CellBase) for name in walk.names_of(cls).data]
-    return [Name(None, read_in_class, put_attribute, *place) for cls, name in names for place in looked_up(cls, name)]
+    """Names of data in classes of Cells, up to the class that has it. Cells tell when these change, so that guards have no names of them."""
+    for cls in walk.classes:
+        for name in walk.names_of(cls).data if issubclass(cls, CellBase) else ():
+            for owner in cls.__mro__:
+                yield Name(None, read_in_class, put_attribute, owner, name, read_in_class(owner, name))
+                if name in vars(owner):
+                    break
 
 
 class Snapshot:
@@ -192,7 +196,7 @@ class Snapshot:
         if observers:
             walk.follow([hook.fn for cell in cells for hook in cell._hooks.all()])
         self._containers = _contents([*walk.containers, *map(vars, walk.modules)], earlier._containers if earlier else ())
-        self._names = [guard for guard in walk.found if isinstance(guard, Name)] + _names_in_cells(walk)
+        self._names = [*(guard for guard in walk.found if isinstance(guard, Name)), *_names_in_cells(walk)]
         self._hooks: dict[int, tuple[Any, Any]] = {}  # {id: (owner, its hooks)} of those whose hooks were noted
         self._tensors: dict[int, tuple[Tensor, HookList | None]] = {}
         self._number = new_number()
@@ -208,9 +212,8 @@ class Snapshot:
     def note_hooks(self, owner: Any) -> None:
         """Keep the hooks of an owner, which the code that is traced is about to change."""
         # Other lists are of Tensors that the code computes, or not their Tensor's yet.
-        is_of_before = not isinstance(owner, HookList) or owner.number < self._number
-        if is_of_before and id(owner) not in self._hooks:
-            self._hooks[id(owner)] = owner, owner._hooks
+        if not isinstance(owner, HookList) or owner.number < self._number:
+            self._hooks.setdefault(id(owner), (owner, owner._hooks))
 
     def restore(self) -> None:
         """Put everything back."""

@@ -12,7 +12,7 @@ import collections
 import contextlib
 import types
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import zip_longest
@@ -198,14 +198,6 @@ def read_in_class(owner: type, name: str) -> Any:
     return vars(owner).get(name, NOTHING)
 
 
-def looked_up(cls: type, name: str) -> Iterator[tuple[type, str, Any]]:
-    """(class, name, what stands there itself, or NOTHING) of the classes in which an attribute of `cls` is looked for, up to the one that has it."""
-    for owner in cls.__mro__:
-        yield owner, name, read_in_class(owner, name)
-        if name in vars(owner):
-            return
-
-
 def read_slot(owner: Any, name: str) -> Any:
     """An attribute, or NOTHING."""
     return getattr(owner, name, NOTHING)
@@ -239,10 +231,7 @@ def read_cell(variable: types.CellType, _name: str) -> Any:
 
 def put_in_cell(variable: types.CellType, _name: str, value: Any) -> None:
     """Assign a variable of a closure; NOTHING deletes it."""
-    if value is NOTHING:
-        del variable.cell_contents
-    else:
-        variable.cell_contents = value
+    put_attribute(variable, "cell_contents", value)
 
 
 def put_nothing_back(_owner: Any, _name: str, _value: Any) -> None:

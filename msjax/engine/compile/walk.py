@@ -179,8 +179,7 @@ class Walk:
         elif isinstance(value, (list, set, collections.deque, *TABLES)):
             self._container(value, depth)
         elif isinstance(value, ARRAYS) and size_of(value) <= _MOST_BYTES:
-            if not self._found_before(value):
-                self._array(value, depth)
+            self._array(value, depth)
         elif kind in STATIC:
             self.found.append(Guard(static_key(value)))
         else:
@@ -220,6 +219,8 @@ class Walk:
             self._name(getattr, setattr, container, "default_factory", depth)
 
     def _array(self, value, depth):
+        if self._found_before(value):
+            return
         is_numpys = isinstance(value, np.ndarray)
         self._contents(value, ((value.shape, value.dtype) if is_numpys else type(value), bytes_of(value)))
         if is_numpys and value.dtype.hasobject:
