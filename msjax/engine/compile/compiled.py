@@ -441,8 +441,8 @@ def _go_back(program, values, given):
 
 # ---- where compiled functions stand
 
-# {owner: {purpose: Compiled}} of owners that have no attributes, such as methods of plain objects.
-_OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Compiled]] = weakref.WeakKeyDictionary()
+# {owner: {purpose: Compiled}} of owners that have no attributes, such as methods of plain objects; under None, a weak reference to the owner.
+_OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Any]] = weakref.WeakKeyDictionary()
 
 
 def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
@@ -454,16 +454,17 @@ def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compile
         make: makes it from a weak reference to the owner.
     """
     by_purpose = getattr(owner, "compiled_families", None)
-    if by_purpose is None:
-        by_purpose = {}
+    # `functools.wraps` copies attributes, and methods have those of their functions.
+    if by_purpose is None or by_purpose[None]() is not owner:
+        try:
+            by_purpose = {None: weakref.ref(owner)}
+        except TypeError:  # compiled anew at each call
+            return make(lambda: owner)
         try:
             # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
             object.__setattr__(owner, "compiled_families", by_purpose)
         except (AttributeError, TypeError):
-            try:
-                by_purpose = _OTHERS.setdefault(owner, by_purpose)
-            except TypeError:  # no weak references to it: compiled anew at each call
-                return make(lambda: owner)
+            by_purpose = _OTHERS.setdefault(owner, by_purpose)
     found = by_purpose.get(purpose)
     if found is None:
         found = by_purpose[purpose] = make(weakref.ref(owner))

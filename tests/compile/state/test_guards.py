@@ -1,5 +1,7 @@
 """Guards as data: which changes of Python's state a compiled function notices, and what a walk finds."""
 
+import copy
+import functools
 import gc
 import types
 import weakref
@@ -268,6 +270,39 @@ def test_a_gradient_of_a_method_has_one_program_for_each_state(monkeypatch):
         net.k = 1 + n % 2
         assert gradient(f32(1)).tolist() == [net.k]
     assert len(made) == 2
+
+
+def test_a_gradient_is_of_its_own_function_though_another_one_has_the_same_attributes():
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def scaled(self, x):
+            return x * self.k
+
+        __call__ = scaled
+
+    class Bare:
+        __slots__ = ("__dict__",)  # no weak references
+        k, __call__ = 4, Scale.scaled
+
+    def function(x):
+        return x * 2
+
+    one, other = Scale(2), Scale(3)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    # Functions have programs now, and methods their attributes.
+    assert ms.grad(function)(f32(1)).tolist() == ms.grad(Scale.scaled, 1)(one, f32(1)).tolist() == [2]
+
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x) * 3
+
+    for owner, slope in ((wrapper, 6), (one.scaled, 2), (other.scaled, 3), (one, 2), (Bare(), 4)):
+        assert ms.grad(owner)(f32(1)).tolist() == [slope]
+    copied = copy.copy(one)
+    copied.k = 5
+    assert ms.grad(copied)(f32(1)).tolist() == [5]
 
 
 def test_calls_of_a_compiled_function_alone_change_nothing_for_one_that_calls_it():
