@@ -129,7 +129,7 @@ def _of_multiprocessing(case):
 
 def _small(case):
     """A folder that may have a few bytes only, and is trimmed while others run."""
-    limit = "from msjax.core.base import disk_cache\ndisk_cache.enable(limit=5000)\n"
+    limit = "from msjax.engine.programs import disk_cache\ndisk_cache.enable(limit=5000)\n"
     case.run(PROGRAMS)
     begun = [case.begin(text) for text in (limit + OPERATORS, PROGRAMS, limit + PROGRAMS, OPERATORS)]
     for run in begun:
