@@ -397,8 +397,7 @@ class CallNode(Node):
             compiled.tell(back)
         else:
             try:
-                outs = back.outputs([*map(VALUE, back.variables), *values])
-                result = back.finish(outs)
+                result = back.finish(back.outputs([*map(VALUE, back.variables), *values]))
             except RunRejected as rejected:
                 result = rejected.again(in_pynative_mode)
         grads = [None if grad is None else grad._value for grad in result]

@@ -51,6 +51,7 @@ from msjax.engine.compile.code_names import (
 from msjax.engine.compile.guards import (
     APPENDED_TO,
     ARRAYS,
+    NOTHING,
     STATIC,
     TABLES,
     Attribute,
@@ -84,8 +85,6 @@ from msjax.engine.compile.guards import (
 _DEPTH = 5  # steps from a cell or function to the objects and containers that are looked into
 _MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
 _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
-
-_MISSING = object()
 
 
 class Walk:
@@ -280,7 +279,7 @@ class Walk:
             name: value
             for name, value in entries_of(vars(module)).items()
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
-            if name not in NOT_GUARDED and getattr(cls, name, _MISSING) is not value
+            if name not in NOT_GUARDED and getattr(cls, name, NOTHING) is not value
         }
         if isinstance(module, CellBase):
             read = always_read(module, attributes, self.names_of(cls).libraries)

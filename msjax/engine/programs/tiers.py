@@ -48,8 +48,10 @@ class TieredProgram:
 
     def __call__(self, *values: Any) -> Any:
         self._calls += 1
-        if self._calls == 1:
-            self._begin(values)
+        if self._calls == 1 and TieredProgram.allowed and not any(map(is_tracer, values)) and has_core_for_threads():
+            self._settings = jax_slots.settings_token()
+            self._lowered = self._jitted.lower(*values)
+            self._first = self._lowered.compile(compiler_options=self._options)
         first = self._first
         if first is None or not TieredProgram.allowed or self._settings is not jax_slots.settings_token():
             return self._jitted(*values)
@@ -61,12 +63,6 @@ class TieredProgram:
         except (TypeError, ValueError):
             # It takes other operands, or is called where jax traces: nothing has run.
             return self._jitted(*values)
-
-    def _begin(self, values):
-        if TieredProgram.allowed and not any(map(is_tracer, values)) and has_core_for_threads():
-            self._settings = jax_slots.settings_token()
-            self._lowered = self._jitted.lower(*values)
-            self._first = self._lowered.compile(compiler_options=self._options)
 
     def _optimize(self):
         with contextlib.suppress(Exception):
