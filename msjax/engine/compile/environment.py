@@ -58,11 +58,7 @@ class Environment:
 
 
 class Environments:
-    """The environments of a compiled function.
-
-    Args:
-        subject: a function that returns what is compiled.
-        roots: further objects in which what it depends on is looked for.
+    """The environments of a compiled function; for the arguments see `msjax.engine.compile.compiled.Compiled`.
 
     Attributes:
         now: the environment of the latest call.

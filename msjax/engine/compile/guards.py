@@ -325,9 +325,6 @@ def _same_bytes(container, held):
 class Guards:
     """The guards of a compiled function, in the order in which a walk found them.
 
-    Args:
-        found: all guards.
-
     Attributes:
         key: hashable; equal for two walks exactly if the same programs serve both.
         checks: of the guards whose changes nobody counts.
@@ -360,11 +357,7 @@ _TOLD = 3
 
 
 class Recompilations:
-    """Counts the compilations of one function, by the shapes and dtypes of what it was called with.
-
-    Args:
-        name: of the function, as messages show it.
-    """
+    """Counts the compilations of one function, by the shapes and dtypes of what it was called with; the log calls it by its name."""
 
     def __init__(self, name: str):
         self._name = name

@@ -119,14 +119,7 @@ class RunRejected(Exception):
         raise self
 
     def again(self, run: Callable[[], Any]) -> Any:
-        """Repeat the run in PyNative mode.
-
-        Args:
-            run (callable): runs the same code in PyNative mode and undoes its changes.
-
-        Returns:
-            The result of the run.
-        """
+        """Repeat the run in PyNative mode by `run`, which undoes its changes, and return its result."""
         raise NotImplementedError
 
 

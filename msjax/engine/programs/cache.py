@@ -183,10 +183,7 @@ class SignatureCache:
         fn: the function. Not a `TracedFunction`: jax keeps what it compiled for that as long as it lives.
         cache, key: where this object stands.
         description: of the function, if its programs are stored on disk.
-        programs: those that there are already.
-
-    Attributes:
-        programs: by signature.
+        programs: those that there are already, by signature.
     """
 
     def __init__(

@@ -60,11 +60,7 @@ def _moves(eqn, count):
 
 
 def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
-    """The program of a function: `jax.jit` with the options that suit it.
-
-    Args:
-        fn: of arrays.
-        values: operands of its first call.
+    """The program of a function of arrays: `jax.jit` with the options that suit it and the operands of its first call.
 
     Returns:
         (the program, whether operands of another size may need other options). It can't be called where jax traces: see
@@ -145,12 +141,7 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
 
 
 def worth_donating(jaxpr: Any, operands: Sequence[int]) -> tuple[int, ...]:
-    """Of operands that a program replaces, those whose memory it should write to: on CPUs, not what XLA would copy first.
-
-    Args:
-        jaxpr: what the program computes.
-        operands: their positions.
-    """
+    """Of the positions of operands that a program replaces, those whose memory it should write to: on CPUs, not what XLA would copy first."""
     if jax.default_backend() != "cpu":
         return tuple(operands)
     reads = collections.Counter([id(v) for eqn in jaxpr.eqns for v in eqn.invars])

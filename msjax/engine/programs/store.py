@@ -50,13 +50,7 @@ class ProgramStore:
         return None if not self.folder() or only_device() is None else description_of(fn)
 
     def key(self, description: str | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
-        """The key of a function's program for operands; None if it is not stored.
-
-        Args:
-            description: of the function; None if its programs are not stored.
-            values: the operands.
-            options: the compiler's.
-        """
+        """What `store_key` gives; None if nothing is stored, or the function has no description."""
         return None if description is None or not self.folder() else store_key(description, values, options)
 
     def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable] | None:
