@@ -145,14 +145,9 @@ class _Namespace:
 
 
 class Originals:
-    """The functions that stand under the names of jax's and msjax's modules.
-
-    Attributes:
-        why: which one was found to be replaced last; "" before.
-    """
+    """The functions that stand under the names of jax's and msjax's modules."""
 
     def __init__(self):
-        self.why: str = ""
         self._lock = threading.Lock()
         self._modules = 0  # how many Python had when they were looked for last
         self._of_jax: list[_Namespace] = []
@@ -170,8 +165,7 @@ class Originals:
                     self._digest = hashlib.sha256(repr([place.origins for place in self._of_jax]).encode()).hexdigest()
                 for place in self._of_msjax.values():
                     place.look()
-            except Foreign as foreign:
-                self.why = str(foreign)
+            except Foreign:
                 return None
             return self._digest
 
