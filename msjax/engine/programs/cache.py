@@ -103,11 +103,8 @@ class PendingProgram:
         stored_as = STORE.key(cache.description, values, quick_options())
         if stored_as is not None and (found := self._call_stored(fn, stored_as, values)) is not None:
             return found[0]
-        traced, by_size = TracedFunction(fn, cache, key), False
-        if cache.jit is not None:
-            program = cache.jit(traced)
-        else:
-            program, by_size = compile_operator(traced, values)
+        traced = TracedFunction(fn, cache, key)
+        program, by_size = compile_operator(traced, values) if cache.jit is None else (cache.jit(traced), False)
         with STORE.compiling(stored_as, program, values):
             out = program(*values)
         # Only now: what has run knows its first signature.
