@@ -282,10 +282,9 @@ class _TraceOfBody:
         program.__name__ = body.name.replace(" ", "_").replace(".", "_") or "program"
         # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
         # What is computed again writes nothing.
-        written, donated = () if trace.may_be_rejected or body.again else {id(variable) for variable, _ in self.writes}, ()
-        if written:
-            replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in observing.passed]
-            donated = worth_donating(self.jaxpr.jaxpr, replaced)
+        written = () if trace.may_be_rejected or body.again else {id(variable) for variable, _ in self.writes}
+        replaced = [i for i, v in enumerate(self.variables) if id(v) in written and i not in observing.passed]
+        donated = worth_donating(self.jaxpr.jaxpr, replaced)
         order = observing.order
         return Program(
             variables=self.variables,

@@ -286,11 +286,9 @@ class Compiled:
                 raise NeedsPyNative(walk.refused)
             self._environments.latest = before = Snapshot(walk, earlier=self._environments.latest)
             return build(body, variables, leaves, treedef, before, walk)
-        except (HookNeedsValue, BackwardError):
-            raise
         except NeedsPyNative as error:
             if self.fullgraph:
-                raise RuntimeError(f"{self.name} can't be compiled: {error.why}") from error
+                raise RuntimeError(f"{self.name} can't be compiled: {error}") from error
             return Fallback(error)
         except FailedInBody as failed:
             error: Any = failed.__cause__
@@ -328,7 +326,7 @@ class Fallback:
 
     def __init__(self, error: BaseException):
         first_line = str(error).strip().split("\n", 1)[0][:300]
-        self.why: str | None = getattr(error, "why", None) or f"{type(error).__name__}: {first_line}"
+        self.why: str | None = str(error) if isinstance(error, NeedsPyNative) else f"{type(error).__name__}: {first_line}"
         self.error = None if _needs_values(error) else error
 
 
@@ -452,7 +450,7 @@ def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compile
         purpose: what of it is compiled: its call, or a certain gradient.
         make: makes it from a weak reference to the owner.
     """
-    by_purpose = getattr(owner, "compiled_families", None)
+    by_purpose: Any = getattr(owner, "compiled_families", None)
     # `functools.wraps` copies attributes, and methods have those of their functions.
     if by_purpose is None or by_purpose[None]() is not owner:
         try:

@@ -89,15 +89,8 @@ def debuggers_refused(refuse: Callable[[str], Any]) -> Iterator[None]:
 class NeedsPyNative(BaseException):
     """The program can't be compiled as it stands; run in PyNative mode, it may work.
 
-    No Exception, since code between here and the compiler, such as logging's, must not catch it.
-
-    Attributes:
-        why: a sentence.
+    Its text is a sentence. No Exception, since code between here and the compiler, such as logging's, must not catch it.
     """
-
-    def __init__(self, why: str):
-        super().__init__(why)
-        self.why = why
 
 
 class RunRejected(Exception):
