@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import zip_longest
-from operator import eq, is_
+from operator import is_
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -26,6 +26,7 @@ from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.held_state import cell_contents
+from msjax.core.base.reversible import same_items
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS
@@ -265,9 +266,9 @@ class Contents(Guard):
             now = entries_of(container)
             same, self.held = _same_dict, (tuple(now), tuple(now.values()))
         elif isinstance(container, APPENDED_TO):
-            same, self.held = _same_items, tuple(container)
+            same, self.held = same_items, tuple(container)
         else:
-            same, self.held = eq, container.copy()
+            same, self.held = same_items, container.copy()
         return same, container, self.held, True
 
 
@@ -295,10 +296,6 @@ class FoundBefore(Guard):
     """
 
     first: Contents
-
-
-def _same_items(container, held):
-    return len(container) == len(held) and all(map(is_, container, held))
 
 
 def _same_dict(container, held):
