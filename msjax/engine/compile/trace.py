@@ -60,12 +60,9 @@ def _write(text, *values):
 
 @contextlib.contextmanager
 def debuggers_refused(refuse: Callable[[str], Any]) -> Iterator[None]:
-    """A context in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call a function instead of starting.
+    """A context in which `breakpoint()`, and debuggers built on `bdb` such as pdb, call `refuse` with a sentence instead of starting.
 
     Only in this thread: in others, debuggers start as usual.
-
-    Args:
-        refuse: called with a sentence; it raises.
     """
     hook, start, thread = sys.breakpointhook, bdb.Bdb.set_trace, threading.get_ident()
 
