@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -57,7 +57,7 @@ def run_backward(
     Raises:
         RuntimeError: an earlier backward pass has freed the graph.
     """
-    order, needs, also_runs, pending = _plan([*map(_node, roots)], targets)
+    order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
     add = add_gradients if recorded else add_arrays
     monitor = STATE.monitor if ACTIVITY.slow_dispatch else None
@@ -152,23 +152,14 @@ def _plan(roots, targets):
         (nodes from first to last; {node that has to run: for each edge, whether a gradient is wanted there}; nodes that
         run because another node names them in `also_run`; {target leaf: number of edges that lead to it}).
     """
-    reached, stack = set(), roots
-    while stack:
-        node = stack.pop()
-        if node in reached:
-            continue
-        reached.add(node)
-        if targets is not None and node in targets:
-            continue
-        edges = node.edges
-        if edges is None:
-            raise RuntimeError(_FREED.format(name=node.name))
-        for edge in edges:
-            if edge is not None and edge[0] not in reached:
-                stack.append(edge[0])
-        if node.also_run is not None:
-            stack.append(node.also_run)
-    order = sorted(reached, key=_seq)
+    found = reached(roots, targets or ())
+    freed = next((node for node in found if node.edges is None), None)
+    if freed is not None:
+        raise RuntimeError(
+            "A gradient was computed a second time, but the first backward pass freed the graph (at operator "
+            f"{freed.name!r}). Call backward(retain_graph=True) the first time, or compute the value again."
+        )
+    order = sorted(found, key=attrgetter("seq"))
     needs, also_runs, pending = {}, set(), {}
     for node in order:
         if node.is_leaf and (node.__class__ is RootLeaf if targets is None else node in targets):
@@ -181,7 +172,7 @@ def _plan(roots, targets):
             edge = edges[0]
             if edge is None or edge[0] not in needs:
                 continue
-            need = _ONE
+            need = (True,)
         else:
             need = tuple([edge is not None and edge[0] in needs for edge in edges])
             if True not in need:
@@ -195,8 +186,19 @@ def _plan(roots, targets):
     return order, needs, also_runs, pending
 
 
-_seq, _node = attrgetter("seq"), itemgetter(0)
-_ONE = (True,)
+def reached(nodes: list[Node], targets: Collection[Node] = ()) -> list[Node]:
+    """The nodes that some lead to, these included, but not beyond targets."""
+    found: dict[Node, None] = {}
+    while nodes:
+        node = nodes.pop()
+        if node in found:
+            continue
+        found[node] = None
+        if node not in targets:
+            nodes += [edge[0] for edge in node.edges or () if edge is not None]
+            if node.also_run is not None:
+                nodes.append(node.also_run)
+    return list(found)
 
 
 def add_gradients(a, b):
@@ -223,9 +225,3 @@ def _through_leaf_hooks(leaf, grad, recorded):
 def _run_tensor_hooks(hooks, grad, recorded):
     result = hooks.run(grad if recorded else wrap(grad))
     return result if recorded else result._value
-
-
-_FREED = (
-    "A gradient was computed a second time, but the first backward pass freed the graph (at operator {name!r}). "
-    "Call backward(retain_graph=True) the first time, or compute the value again."
-)

@@ -26,7 +26,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind, check_no_cycle
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.engine.autograd.backward import LeafGradients, run_backward
+from msjax.engine.autograd.backward import LeafGradients, reached, run_backward
 from msjax.engine.autograd.op import OpNode
 from msjax.engine.settings.current import SETTINGS
 
@@ -315,7 +315,7 @@ class TracedTape:
         self._weights = dict.fromkeys(weights)
         self._marked = list(marked)
         self._leaves = list(leaves)
-        self._nodes = _reached([end[0] for end in self._ends if end is not None])
+        self._nodes = reached([end[0] for end in self._ends if end is not None])
         self._structures: list[Any] = []
 
     def take_values(self) -> list[Any]:
@@ -375,15 +375,3 @@ def _end(tensor, scope):
 
 def _keep_type(tensor):
     tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
-
-
-def _reached(stack: list[Node]) -> list[Node]:
-    seen: dict[Node, None] = {}
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen[node] = None
-            stack += [edge[0] for edge in node.edges or () if edge is not None]
-            if node.also_run is not None:
-                stack.append(node.also_run)
-    return list(seen)
