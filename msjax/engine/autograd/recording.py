@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Self
 
 import jax
@@ -166,11 +167,8 @@ class GradientScope:
         """
         # The backward pass is recorded if an outer scope differentiates the run or the gradients it starts from.
         recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
-        roots = []
-        for out, ct in zip(outputs, cts):
-            node, i = self.place(out)
-            if node is not None and (node.base is self.scope or node.base.open):
-                roots.append((node, i, ct if recorded else ct._value))
+        ends = zip(map(self.end, outputs), cts)
+        roots = [(*end, ct if recorded else ct._value) for end, ct in ends if end is not None]
         targets = {leaf for leaf in self._marked if leaf.requested}
         found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
@@ -180,6 +178,11 @@ class GradientScope:
     def place(self, tensor: Tensor) -> tuple[Node | None, int]:
         """(node, output number) of a Tensor at the end of the run; needed because an input may also be an output."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
+
+    def end(self, tensor: Tensor) -> Edge | None:
+        """The place of an output on the tape; None if no gradient of this scope flows back from it."""
+        node, i = self.place(tensor)
+        return (node, i) if node is not None and (node.base is self.scope or node.base.open) else None
 
     def forget(self, tensors: Iterable[Tensor]) -> None:
         """Take Tensors off the tape, unless an outer scope differentiates them."""
@@ -224,19 +227,16 @@ class Gradients:
 
 def _map_tensors(fn, value, requested):
     """(value with fn's first results, value with fn's second results) for the Tensors in nested containers."""
+    kind = type(value)
+    place = _or_zero if kind in MUTABLE else itemgetter(1)
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        pairs, kind = [_map_tensors(fn, v, requested) for v in value], type(value)
-        if kind is MutableList or kind is MutableTuple:
-            return kind(a for a, _ in pairs), kind(map(_or_zero, pairs))
-        if kind is not tuple and kind is not list:
-            return value, [b for _, b in pairs]
-        return kind(a for a, _ in pairs), [b for _, b in pairs]
-    if type(value) is MutableDict:
+        pairs = [_map_tensors(fn, v, requested) for v in value]
+        if kind in (tuple, list, MutableTuple, MutableList):
+            return kind(a for a, _ in pairs), kind(map(place, pairs))
+        return value, [b for _, b in pairs]
+    if kind in (dict, MutableDict):
         pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
-        return MutableDict((k, a) for k, (a, _) in pairs.items()), MutableDict((k, _or_zero(p)) for k, p in pairs.items())
-    if type(value) is dict:
-        pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
-        return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
+        return kind((k, a) for k, (a, _) in pairs.items()), kind((k, place(p)) for k, p in pairs.items())
     if isinstance(value, SparseBase):
         return tuple(value.with_values(v) for v in fn(value.values, requested))
     return fn(value, requested)
@@ -311,7 +311,7 @@ class TracedTape:
         weights: Iterable[Leaf] = (),
     ):
         self.carries = [(t._node is not None, t._stopped) for t in outputs]
-        self._ends: list[Edge | None] = [_end(t, scope) for t in outputs]
+        self._ends: list[Edge | None] = [*map(scope.end, outputs)]
         self._weights = dict.fromkeys(weights)
         self._marked = list(marked)
         self._leaves = list(leaves)
@@ -365,12 +365,6 @@ class TracedTape:
         roots = [(*end, ct) for end, ct in zip(self._ends, cts) if end is not None and ct is not None]
         found = run_backward(roots, set(self._leaves), keep=True, weights=self._weights)
         return [wrap(found[leaf]) if leaf in found else None for leaf in self._leaves]
-
-
-def _end(tensor, scope):
-    """The place of an output on the tape; None if no gradient of the scope flows back from it."""
-    node = tensor._node
-    return (node, tensor._oidx) if node is not None and (node.base is scope.scope or node.base.open) else None
 
 
 def _keep_type(tensor):
