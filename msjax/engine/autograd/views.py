@@ -80,12 +80,6 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides)) if len(shape) else ()
 
 
-def overlaps(root: Any, steps: Any) -> bool:
-    """Whether several elements of a view are one in memory."""
-    found = laid(root.shape, type_of(root), steps)
-    return found is not None and any(stride == 0 and n > 1 for n, stride in zip(*found))
-
-
 @dataclass(frozen=True, eq=False)
 class Rule:
     """How an operator that makes views reads and writes. Its functions take jax arrays: the Tensor's, then the operator's other operands and
@@ -139,10 +133,12 @@ class View:
 
     Attributes:
         root: the Tensor whose memory it shares, no view itself.
+        steps: all that do something, from the root on.
+        operands: of all steps.
         outside: whether it was taken outside of a functionalized network that has run since: its gradients don't pass through it.
     """
 
-    __slots__ = ("root", "detached", "outside", "_before", "_rule", "_operands", "_static", "_output", "_shape")
+    __slots__ = ("root", "detached", "outside", "steps", "operands")
 
     def __init__(
         self,
@@ -155,38 +151,24 @@ class View:
         detached: bool = False,
     ):
         before: View | None = base.__dict__.get("_view")
-        self._before = before
-        self._rule, self._operands, self._static, self._output, self._shape = rule, operands, static, output, shape
+        own = () if rule is _SAME else (Step(rule, static, len(operands), output, shape),)
         if before is None:
             self.root: Tensor = base
+            self.steps: tuple[Step, ...] = own
+            self.operands: tuple[Any, ...] = operands
             self.detached = detached
             self.outside = False
         else:
-            self.root, self.detached, self.outside = before.root, detached or before.detached, before.outside
-
-    def copies(self) -> bool:
-        """Whether it is no view, since its step changes the shape of what doesn't lie in memory in order."""
-        if self._before is None or self._rule.layout is not None:
-            return False
-        return laid(self.root.shape, type_of(self.root), self.steps()) is None
-
-    def steps(self) -> tuple[Step, ...]:
-        """All steps that do something, from the root on."""
-        rule = self._rule
-        own = [] if rule is _SAME else [Step(rule, self._static, len(self._operands), self._output, self._shape)]
-        return tuple(own) if self._before is None else (*self._before.steps(), *own)
-
-    def operands(self) -> tuple[Any, ...]:
-        """The operands of all steps."""
-        return self._operands if self._before is None else self._before.operands() + self._operands
+            self.root, self.steps, self.operands = before.root, before.steps + own, before.operands + operands
+            self.detached, self.outside = detached or before.detached, before.outside
 
     def _read(self):
-        root, steps = self.root, self.steps()
-        if not steps:
+        root = self.root
+        if not self.steps:
             found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
         else:
             with STATE.swap(cast=None, recording=not self.detached, stopped=None):
-                found = apply(_READ, (root, *self.operands()), (steps,))
+                found = apply(_READ, (root, *self.operands), (self.steps,))
         if (self.detached or (self.outside and STATE.in_functional_run())) and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
         return found
@@ -222,7 +204,7 @@ class View:
             RuntimeError: several elements of the view are one in memory.
         """
         recording, root = STATE.recording, self.root
-        self.put(new)
+        _put(root, self.steps, self.operands, new, self.detached)
         if new._value.dtype == root._value.dtype and not STATE.stops_jax():
             own = view.__dict__
             own["_value"] = new._value
@@ -231,26 +213,19 @@ class View:
             elif root._node is None:
                 own.setdefault("_node", None)
 
-    def put(self, new: Any) -> None:
-        """Write to the root what a view of this place would hold: a Tensor, number or array, whose shape is broadcast."""
-        _put(self.root, self.steps(), self.operands(), new, self.detached)
-
     def repeats(self) -> bool:
         """Whether several elements of the view are one in memory."""
-        return _repeats(self.root, self.steps())
+        return _repeats(self.root, self.steps)
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere, also where several elements are one in memory."""
-        _put(self.root, self.steps(), self.operands(), value, self.detached, alike=True)
+        _put(self.root, self.steps, self.operands, value, self.detached, alike=True)
 
 
 class Views(list):
     """Weak references to the views of a root."""
 
-    __slots__ = ("_most",)
-
-    def __init__(self):
-        self._most = 8
+    _most = 8
 
     def add(self, view: Tensor) -> None:
         """Add a view; what has died since is left out when the list has doubled."""
@@ -322,11 +297,8 @@ def view_of(base: Any, out: Any, rule: Rule, operands: tuple[Any, ...] = (), sta
     """
     if not isinstance(base, Tensor) or (rule.holds is not None and not rule.holds(base._value, *operands, *static)):
         return out
-    if out.__class__ is tuple:
-        for i, part in enumerate(out):
-            _attach(base, part, View(base, rule, operands, static, i, part._value.shape))
-    else:
-        _attach(base, out, View(base, rule, operands, static, None, out._value.shape))
+    for i, part in enumerate(out) if out.__class__ is tuple else [(None, out)]:
+        _attach(base, part, View(base, rule, operands, static, i, part._value.shape))
     return out
 
 
@@ -336,7 +308,7 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
     They are a copy. But as in MindSpore, what is assigned to items of them is written to that Tensor, too.
     """
     place = View(base, rule, operands, static, None, None)
-    root, steps, operands = place.root, place.steps(), place.operands()
+    root, steps, operands = place.root, place.steps, place.operands
     # Those that are copies themselves come first.
     further = [(ref, (*s, *steps), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
     out.__dict__["_picked"] = [(weakref.ref(root), steps, operands, place.detached), *further]
@@ -361,7 +333,7 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
         Whether all is done; if not, the items of `base` itself are still to be written.
     """
     place = View(base, rule, operands, static, None, None)
-    root, steps, operands = place.root, place.steps(), place.operands()
+    root, steps, operands = place.root, place.steps, place.operands
     # A leaf that is a view passes on its own gradient, not that of the root.
     done = "_view" in base.__dict__ and (base._node is None or not base._node.is_leaf)
     if done:
@@ -377,9 +349,9 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
 def _attach(base, out, view):
     if STATE.cast is not None and base._value.dtype != out._value.dtype:
         return  # computed from a copy of another type
-    root = view.root
-    if view.copies():
-        return
+    root, steps = view.root, view.steps
+    if len(steps) > 1 and steps[-1].rule.layout is None and laid(root.shape, type_of(root), steps) is None:
+        return  # a copy: the last step changes the shape of what doesn't lie in memory in order
     out.__dict__["_view"] = view
     views = root.__dict__.get("_views")
     if views is None:
@@ -388,7 +360,9 @@ def _attach(base, out, view):
 
 
 def _repeats(root, steps):
-    return any(step.rule.repeats for step in steps) and overlaps(root, steps)
+    """Whether several elements of a view are one in memory."""
+    found = laid(root.shape, type_of(root), steps) if any(step.rule.repeats for step in steps) else None
+    return found is not None and any(stride == 0 and n > 1 for n, stride in zip(*found))
 
 
 def _put(root, steps, operands, new, detached, alike=False):
@@ -413,7 +387,7 @@ def layout_of(view: Tensor) -> tuple[tuple[int, ...], int]:
     """
     place = view.__dict__["_view"]
     x = memory(place.root.shape, type_of(place.root))
-    first = walked(x, each(place.steps(), place.operands()))
+    first = walked(x, each(place.steps, place.operands))
     offset = first.__array_interface__["data"][0] - x.__array_interface__["data"][0]
     return tuple([step // first.itemsize for step in first.strides]), offset // first.itemsize
 
@@ -460,9 +434,8 @@ def _written(x, value, steps):
         value = _written(_read_one(x, step, operands), value, further)
     elif step.shape is not None:
         value = _fitted(value, step.shape)
-    if step.output is None:
-        return step.rule.write(x, value, *operands, *step.static)
-    return step.rule.write(x, value, *operands, *step.static, step.output)
+    output = () if step.output is None else (step.output,)
+    return step.rule.write(x, value, *operands, *step.static, *output)
 
 
 def _fitted(value, shape):
