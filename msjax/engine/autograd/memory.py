@@ -91,10 +91,6 @@ def set_dtype(self: Tensor, dtype: Type) -> Type:
     return self.dtype
 
 
-def _elements(self: Tensor) -> tuple[int, ...]:
-    return layout_of(self)[0] if "_view" in self.__dict__ else contiguous_strides(self.shape)
-
-
 def _strides(self: Tensor) -> tuple[int, ...]:
     """Bytes from one element to the next along each axis, in the memory that the Tensor shares with its base.
 
@@ -105,7 +101,7 @@ def _strides(self: Tensor) -> tuple[int, ...]:
         >>> ms.ops.ones((2, 3), ms.float32).T.strides
         (4, 12)
     """
-    return tuple([step * self.itemsize for step in _elements(self)])
+    return tuple([step * self.itemsize for step in layout_of(self)[0]])
 
 
 @overload
@@ -114,7 +110,7 @@ def stride(self: Tensor, dim: None = None) -> list[int]: ...
 def stride(self: Tensor, dim: int) -> int: ...
 def stride(self: Tensor, dim: int | None = None) -> int | list[int]:
     """Elements from one to the next along each axis, or along axis `dim`; see `strides`."""
-    steps = _elements(self)
+    steps, _ = layout_of(self)
     return list(steps) if dim is None else steps[dim]
 
 
@@ -124,13 +120,13 @@ def storage_offset(self: Tensor) -> int:
     Raises:
         TypeError: it depends on a Tensor whose value is not known yet, since the program is being compiled.
     """
-    return layout_of(self)[1] if "_view" in self.__dict__ else 0
+    return layout_of(self)[1]
 
 
 def is_contiguous(self: Tensor) -> bool:
     """Whether the elements lie in their order and without gaps in the memory that the Tensor shares with its base."""
     return math.prod(self.shape) == 0 or all(
-        n == 1 or step == own for n, step, own in zip(self.shape, _elements(self), contiguous_strides(self.shape))
+        n == 1 or step == own for n, step, own in zip(self.shape, layout_of(self)[0], contiguous_strides(self.shape))
     )
 
 

@@ -111,7 +111,7 @@ class Rule:
 
 class Step(NamedTuple):
     """One step from a root to a view: a rule, its settings, the number of its operands and that of the result it takes, None for its only
-    one; and the shape of the view."""
+    one; and the shape of the view, None for a part that is only written."""
 
     rule: Rule
     static: tuple[Any, ...]
@@ -125,33 +125,21 @@ class View:
 
     Args:
         base: the Tensor that it was taken from.
-        rule: the last step.
-        operands, static: its further arguments.
-        output: the number of the result, None for the only one.
-        shape: of the view; None for a part that is only written.
+        step: the last one; None for all of the base, without its gradient.
+        operands: of that step.
         detached: whether no gradient passes from the root to the view.
 
     Attributes:
         root: the Tensor whose memory it shares, no view itself.
-        steps: all that do something, from the root on.
-        operands: of all steps.
+        steps, operands: all from the root on.
         outside: whether it was taken outside of a functionalized network that has run since: its gradients don't pass through it.
     """
 
     __slots__ = ("root", "detached", "outside", "steps", "operands")
 
-    def __init__(
-        self,
-        base: Tensor,
-        rule: Rule,
-        operands: tuple[Any, ...],
-        static: tuple[Any, ...],
-        output: int | None,
-        shape: tuple[int, ...] | None,
-        detached: bool = False,
-    ):
+    def __init__(self, base: Tensor, step: Step | None, operands: tuple[Any, ...] = (), detached: bool = False):
         before: View | None = base.__dict__.get("_view")
-        own = () if rule is _SAME else (Step(rule, static, len(operands), output, shape),)
+        own = () if step is None else (step,)
         if before is None:
             self.root: Tensor = base
             self.steps: tuple[Step, ...] = own
@@ -163,12 +151,11 @@ class View:
             self.detached, self.outside = detached or before.detached, before.outside
 
     def _read(self):
-        root = self.root
-        if not self.steps:
-            found = wrap(root._value) if self.detached else wrap(root._value, root._node, root._oidx)
-        else:
+        if self.steps:
             with STATE.swap(cast=None, recording=not self.detached, stopped=None):
-                found = apply(_READ, (root, *self.operands), (self.steps,))
+                found = apply(_READ, (self.root, *self.operands), (self.steps,))
+        else:
+            found = wrap(self.root._value)
         if (self.detached or (self.outside and STATE.in_functional_run())) and is_tracer(found._value):
             found._value = jax.lax.stop_gradient(found._value)
         return found
@@ -279,7 +266,7 @@ def _make_stale(view, place, recorded):
 def without_gradient(tensor: Tensor) -> Tensor:
     """A Tensor of the same memory that no gradient passes through."""
     out = wrap(jax.lax.stop_gradient(tensor._value) if is_tracer(tensor._value) else tensor._value)
-    _attach(tensor, out, View(tensor, _SAME, (), (), None, out._value.shape, detached=True))
+    _attach(tensor, out, View(tensor, None, detached=True))
     return out
 
 
@@ -298,7 +285,7 @@ def view_of(base: Any, out: Any, rule: Rule, operands: tuple[Any, ...] = (), sta
     if not isinstance(base, Tensor) or (rule.holds is not None and not rule.holds(base._value, *operands, *static)):
         return out
     for i, part in enumerate(out) if out.__class__ is tuple else [(None, out)]:
-        _attach(base, part, View(base, rule, operands, static, i, part._value.shape))
+        _attach(base, part, View(base, Step(rule, static, len(operands), i, part._value.shape), operands))
     return out
 
 
@@ -307,7 +294,7 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
 
     They are a copy. But as in MindSpore, what is assigned to items of them is written to that Tensor, too.
     """
-    place = View(base, rule, operands, static, None, None)
+    place = View(base, Step(rule, static, len(operands), None, None), operands)
     root, steps, operands = place.root, place.steps, place.operands
     # Those that are copies themselves come first.
     further = [(ref, (*s, *steps), o + operands, d) for ref, s, o, d in root.__dict__.get("_picked", ())]
@@ -315,14 +302,8 @@ def pick(base: Tensor, out: Tensor, rule: Rule, operands: tuple[Any, ...], stati
     return out
 
 
-def is_shared(tensor: Tensor) -> bool:
-    """Whether a write to items of this Tensor must also reach another Tensor: its root, or the one it was picked from."""
-    own = tensor.__dict__
-    return "_view" in own or "_picked" in own
-
-
 def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...], static: tuple[Any, ...]) -> bool:
-    """Write to items of a Tensor for which `is_shared` holds.
+    """Write to items of a Tensor where that must also reach another Tensor: its root, or the one it was picked from.
 
     Args:
         base: the Tensor.
@@ -332,10 +313,13 @@ def write_items(base: Tensor, value: Any, rule: Rule, operands: tuple[Any, ...],
     Returns:
         Whether all is done; if not, the items of `base` itself are still to be written.
     """
-    place = View(base, rule, operands, static, None, None)
+    own = base.__dict__
+    if "_view" not in own and "_picked" not in own:
+        return False
+    place = View(base, Step(rule, static, len(operands), None, None), operands)
     root, steps, operands = place.root, place.steps, place.operands
     # A leaf that is a view passes on its own gradient, not that of the root.
-    done = "_view" in base.__dict__ and (base._node is None or not base._node.is_leaf)
+    done = "_view" in own and (base._node is None or not base._node.is_leaf)
     if done:
         _put(root, steps, operands, value, place.detached)
     for ref, before, more, detached in root.__dict__.get("_picked", ()):
@@ -379,13 +363,15 @@ def _put(root, steps, operands, new, detached, alike=False):
             rebind(root, new)
 
 
-def layout_of(view: Tensor) -> tuple[tuple[int, ...], int]:
-    """Of a view, the elements from one to the next along each axis of its root's memory, and how many come before its first one.
+def layout_of(tensor: Tensor) -> tuple[tuple[int, ...], int]:
+    """The elements from one to the next along each axis of a Tensor in its root's memory, and how many come before its first one.
 
     Raises:
         TypeError: an index is not known yet, since the program is being compiled.
     """
-    place = view.__dict__["_view"]
+    place = tensor.__dict__.get("_view")
+    if place is None:
+        return contiguous_strides(tensor.shape), 0
     x = memory(place.root.shape, type_of(place.root))
     first = walked(x, each(place.steps, place.operands))
     offset = first.__array_interface__["data"][0] - x.__array_interface__["data"][0]
@@ -444,8 +430,6 @@ def _fitted(value, shape):
     return jnp.broadcast_to(value, shape)
 
 
-# What no longer carries a gradient, or is a plain Tensor of a Parameter's memory.
-_SAME = Rule(read=lambda x: x, write=lambda x, value: value, layout=lambda x: x)
 _READ = Op("getitem", _read, int_grad=(0,))
 _WRITE = Op("setitem", _write, int_grad=(0, 1))
 

@@ -20,7 +20,7 @@ from msjax.core.base.arrays import TracedValueError, known_value
 from msjax.core.base.errors import describe
 from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.op import Op, apply
-from msjax.engine.autograd.views import Rule, is_shared, pick, view_of, write_items
+from msjax.engine.autograd.views import Rule, pick, view_of, write_items
 
 __all__ = []
 
@@ -294,7 +294,7 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
         operator, operands, static = _SET_MASKED, (self, index, value), ()
     else:
         parsed = _Index(index, self._value.shape)
-        if is_shared(self) and write_items(self, value, _VIEW, parsed.operands, parsed.key):
+        if write_items(self, value, _VIEW, parsed.operands, parsed.key):
             return
         operator, operands, static = _SETITEM, (self, value, *parsed.operands), parsed.key
     if "_view" in self.__dict__:
