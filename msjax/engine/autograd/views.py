@@ -351,7 +351,10 @@ def _repeats(root, steps):
 
 def _put(root, steps, operands, new, detached, alike=False):
     if not alike and _repeats(root, steps):
-        raise RuntimeError(_REPEATED.format(shape=steps[-1].shape, base=root.shape))
+        raise RuntimeError(
+            f"A view of shape {steps[-1].shape} was written to in which several elements are one element of its base, a Tensor of shape "
+            f"{root.shape}, since it\nwas expanded. Ways out: write to the base, or to a copy: y = y.copy(), then y[...] = 0."
+        )
     with STATE.swap(
         cast=None,
         recording=STATE.recording and not detached,
@@ -381,11 +384,6 @@ def layout_of(tensor: Tensor) -> tuple[tuple[int, ...], int]:
 # ---- programs
 
 
-def _read_one(x, step, operands):
-    out = step.rule.read(x, *operands, *step.static)
-    return out if step.output is None else out[step.output]
-
-
 def _read(x, *rest):
     *arrays, steps = rest
     return _read_steps(x, each(steps, arrays))
@@ -393,7 +391,8 @@ def _read(x, *rest):
 
 def _read_steps(x, steps):
     for step, operands in steps:
-        x = _read_one(x, step, operands)
+        out = step.rule.read(x, *operands, *step.static)
+        x = out if step.output is None else out[step.output]
     return x
 
 
@@ -411,13 +410,13 @@ def _written(x, value, steps):
             # Elements of another type, up to the last step that shows parts of numbers; it is one by one behind it.
             *before, last = steps[: parts[-1] + 1]
             whole = _read_steps(x, before)
-            value = _written(_read_one(whole, *last), value, steps[parts[-1] + 1 :])
+            value = _written(_read_steps(whole, [last]), value, steps[parts[-1] + 1 :])
             return _written(x, last[0].rule.write(whole, value, *last[1], *last[0].static), before)
         positions = _read_steps(jnp.arange(x.size).reshape(x.shape), steps)
         return x.ravel().at[positions].set(_fitted(value, positions.shape).astype(x.dtype)).reshape(x.shape)
     (step, operands), *further = steps
     if further:
-        value = _written(_read_one(x, step, operands), value, further)
+        value = _written(_read_steps(x, steps[:1]), value, further)
     elif step.shape is not None:
         value = _fitted(value, step.shape)
     output = () if step.output is None else (step.output,)
@@ -432,7 +431,3 @@ def _fitted(value, shape):
 
 _READ = Op("getitem", _read, int_grad=(0,))
 _WRITE = Op("setitem", _write, int_grad=(0, 1))
-
-
-_REPEATED = """A view of shape {shape} was written to in which several elements are one element of its base, a Tensor of shape {base}, since it
-was expanded. Ways out: write to the base, or to a copy: y = y.copy(), then y[...] = 0."""
