@@ -115,15 +115,6 @@ def remove_hook(self: Tensor) -> None:
         self._hooks.clear()
 
 
-@attached_to(Tensor)
-class HookMethods:
-    """Methods of hooks on gradients."""
-
-    register_hook = register_hook
-    hooks = hooks
-    remove_hook = remove_hook
-
-
 # ---- what requires a gradient
 
 
@@ -145,20 +136,19 @@ def _requires_grad(self: Tensor) -> bool:
 
 def _set_requires_grad(self: Tensor, value: bool):
     check_bool(value, "requires_grad")
-    node = self._node
-    if node is not None and not node.is_leaf and node.live():
-        if value:
-            return
-        raise RuntimeError(
-            "'requires_grad' can be switched off for leaves only, but this Tensor was computed from Tensors that require a "
-            "gradient; x.detach() gives one that does not."
-        )
     if not value:
-        if node is None or node.__class__ is RootLeaf:
-            self._node = None
-            return
-        raise RuntimeError("'requires_grad' can't be switched off for an argument of the function that is being differentiated.")
-    if node is not None and node.is_leaf and (node.__class__ is RootLeaf or node.live()):
+        if not _is_leaf(self):
+            raise RuntimeError(
+                "'requires_grad' can be switched off for leaves only, but this Tensor was computed from Tensors that require a "
+                "gradient; x.detach() gives one that does not."
+            )
+        if self._node is not None and self._node.__class__ is not RootLeaf:
+            raise RuntimeError(
+                "'requires_grad' can't be switched off for an argument of the function that is being differentiated."
+            )
+        self._node = None
+        return
+    if _requires_grad(self):
         return
     if not jnp.issubdtype(self._value.dtype, jnp.inexact):
         raise RuntimeError(f"Only floating-point and complex Tensors can require a gradient, but this one is {self.dtype}.")
@@ -335,10 +325,16 @@ def backward(
         [ 2. 40.]
     """
     if is_tracer(self._value) or STATE.scope is not ROOT:
-        raise BackwardError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
+        raise BackwardError(
+            f"backward() was called in a function that is being {'compiled' if is_tracer(self._value) else 'differentiated'}. There, "
+            "gradients are values: use ms.grad, ms.value_and_grad or ms.vjp; or call backward() outside, in PyNative mode."
+        )
     node = self._node
     if node is None or node.base is not ROOT:
-        raise RuntimeError(_NO_GRADIENT)
+        raise RuntimeError(
+            "backward() was called on a Tensor that requires no gradient: neither it nor anything it was computed from has "
+            "requires_grad=True, or it was computed under ms.no_grad() or by a gradient function such as ms.grad."
+        )
     if gradient is None:
         if self._value.size != 1:
             raise RuntimeError(
@@ -371,30 +367,19 @@ def _deliver(leaf, grad):
     tensor = leaf.tensor
     if tensor is None or not tensor.requires_grad:
         return
-    there = tensor._grad
-    if there is None and not isinstance(grad, Tensor):
-        tensor._grad = wrap(grad)
-    else:
-        add_grad(tensor, grad if isinstance(grad, Tensor) else wrap(grad))
+    add_grad(tensor, grad if isinstance(grad, Tensor) else wrap(grad))
     if tensor._post_hooks is not None:
         for hook in tensor._post_hooks.gradient:
             hook.fn(tensor)
 
 
-_NO_GRADIENT = (
-    "backward() was called on a Tensor that requires no gradient: neither it nor anything it was computed from has "
-    "requires_grad=True, or it was computed under ms.no_grad() or by a gradient function such as ms.grad."
-)
-_NOT_HERE = (
-    "backward() was called in a function that is being {where}. There, gradients are values: use ms.grad, ms.value_and_grad "
-    "or ms.vjp; or call backward() outside, in PyNative mode."
-)
-
-
 @attached_to(Tensor)
 class GradientMethods:
-    """Gradients that `backward` stores."""
+    """Hooks on gradients, and gradients that `backward` stores."""
 
+    register_hook = register_hook
+    hooks = hooks
+    remove_hook = remove_hook
     requires_grad: SettableAttribute[bool] = settable(_requires_grad, _set_requires_grad)
     is_leaf: Attribute[bool] = computed(_is_leaf)
     grad_fn: Attribute[Any] = computed(_grad_fn)

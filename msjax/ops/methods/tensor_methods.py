@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msjax.common.bases import TensorBase
-from msjax.engine.autograd.imperative import GradientMethods, HookMethods
+from msjax.engine.autograd.imperative import GradientMethods
 from msjax.engine.autograd.memory import MemoryMethods
 from msjax.ops.methods.array import ArrayMethods, CasterMethods
 from msjax.ops.methods.elementwise import ElementwiseMethods
@@ -24,7 +24,6 @@ class TensorMethods(
     PickingMethods,
     InplaceMethods,
     GradientMethods,
-    HookMethods,
     MemoryMethods,
     TensorBase,
 ):
