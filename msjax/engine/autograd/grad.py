@@ -184,10 +184,8 @@ class GradOperation:
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
             weights = fn.trainable_params()
         requested = Weights(weights, "GradOperation") if self.get_by_list and weights is not None else None
-        position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
-
+        position = "all" if self.get_all else None if self.get_by_list else 0
         request = _Gradient(self, requested, position)
-
         return _named(lambda *args, **kwargs: _run(request, fn, args, kwargs), fn, "gradient")
 
 
@@ -253,24 +251,14 @@ class Weights:
 class _Request:
     """The arguments of `grad` and `value_and_grad`, checked."""
 
-    def __init__(
-        self,
-        who: str,
-        fn: Callable[..., Any],
-        position: int | tuple[int, ...] | None,
-        weights: Parameter | Sequence[Parameter] | None,
-        has_aux: bool,
-        return_ids: bool,
-    ):
+    def __init__(self, who, fn, position, weights, has_aux, return_ids):
         self.who = who
         check_function_or_cell(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
             check_bool(flag, name, who)
         if position is None and weights is None:
             raise ValueError(f"For '{who}', 'grad_position' and 'weights' can't both be None.")
-        self.several = isinstance(position, tuple) and len(position) > 1
         self.positions = () if position is None else position if isinstance(position, tuple) else (position,)
-        self.by_position = position is not None
         for p in self.positions:
             check_kind(position, isinstance(p, int), "be an int or a tuple of ints", "grad_position", who)
             check_value(p, p >= 0, "not be negative", "grad_position", who)
@@ -280,7 +268,7 @@ class _Request:
         self.weights = None if weights is None else Weights(weights, who)
         self.has_aux = has_aux
         self.return_ids = return_ids
-        self.salt = (who, self.positions, self.several, self.by_position, has_aux, return_ids)
+        self.salt = (who, self.positions, has_aux, return_ids)
 
     def run(self, fn, args, kwargs):
         """(value, gradients in the requested form, auxiliary outputs) of one call."""
@@ -293,13 +281,14 @@ class _Request:
         if self.return_ids:
             by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
             by_weight = [(v.name, g) for v, g in zip(self.weights.parameters if self.weights else (), by_weight)]
-        positions = None
-        if self.by_position:
-            positions = by_position[0] if not self.several else tuple(by_position) if self.return_ids else _given(by_position)
+        if len(self.positions) == 1:
+            (by_position,) = by_position
+        else:
+            by_position = tuple(by_position) if self.return_ids else _given(by_position)
         if self.weights is None:
-            return positions
-        weights = self.weights.shape_like(by_weight)
-        return (positions, weights) if self.by_position else weights
+            return by_position
+        by_weight = self.weights.shape_like(by_weight)
+        return (by_position, by_weight) if self.positions else by_weight
 
 
 def _run(request, fn, args, kwargs):
