@@ -273,7 +273,7 @@ class Activity:
         traces: the number of programs that are being traced.
         casts: the number of running calls of cells that were set with `to_float`.
         synchronize: the setting pynative_synchronize: operators wait for their results.
-        monitors: the number of threads that have a monitor, see `State.monitor`.
+        monitors: the number of monitors that are set, see `State.monitor`.
         slow_dispatch: whether any of these is on. Operators read only this.
         callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
             has to wait for them.

@@ -67,12 +67,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
 
 
 def leave_hooks(own: dict[str, Any], node: Any) -> None:
-    """Leave the hooks of a Tensor that is written to with what was there before, whose gradient they get.
-
-    Args:
-        own: its attributes.
-        node: its place on the tape.
-    """
+    """Leave the hooks of a Tensor of these attributes, which is written to, with the node that it had, whose gradient they get."""
     hooks = own.get("_hooks")
     if isinstance(node, Leaf) and not node.earlier:
         node.earlier = (hooks,)

@@ -20,12 +20,15 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class _Recording:
     """A context manager and decorator that sets whether operators are recorded, in this thread."""
 
+    # What was set before, where the setting holds from the beginning, not only in the block.
+    _until_made: Any = None
+
     def __init__(self, recording: bool):
         self._recording = recording
         self._before: list[tuple[bool, Any]] = []
 
     def __enter__(self) -> Self:
-        self._before.append((STATE.recording, STATE.stopped))
+        self._before.append(self._until_made or (STATE.recording, STATE.stopped))
         self._set()
         return self
 
@@ -115,17 +118,11 @@ class set_grad_enabled(_Recording):
 
     def __init__(self, mode: bool):
         super().__init__(bool(mode))
-        self._at_once = STATE.recording, STATE.stopped
+        self._until_made = STATE.recording, STATE.stopped
         self._set()
-
-    def __enter__(self) -> Self:
-        # The setting holds since __init__, so __exit__ restores the one from before __init__.
-        self._before.append(self._at_once)
-        self._set()
-        return self
 
     def __call__(self, fn: _F) -> _F:
-        STATE.recording, STATE.stopped = self._at_once
+        STATE.recording, STATE.stopped = self._until_made
         return super().__call__(fn)
 
 

@@ -26,11 +26,13 @@ class Monitor:
 
     def __enter__(self) -> Self:
         self._before: Monitor | None = STATE.monitor
-        _set_monitor(self)
+        STATE.monitor = self
+        ACTIVITY.add(monitors=1)
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        _set_monitor(self._before)
+        STATE.monitor = self._before
+        ACTIVITY.add(monitors=-1)
 
     def ran(
         self,
@@ -63,8 +65,3 @@ class Monitor:
     def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         """Run one node of a backward pass; returns the gradients for its edges."""
         return (node.pull_recorded if recorded else node.pull)(cts, need)
-
-
-def _set_monitor(monitor):
-    before, STATE.monitor = STATE.monitor, monitor
-    ACTIVITY.add(monitors=(monitor is not None) - (before is not None))
