@@ -225,6 +225,17 @@ def test_nested_and_higher_order():
         np.testing.assert_allclose(again(x).asnumpy(), plain(x).asnumpy(), rtol=1e-5)
 
 
+def test_each_backward_pass_of_nested_gradients_runs_the_block_once():
+    runs = []
+
+    def block(x):
+        runs.append(1)
+        return ops.exp(x) * x * x
+
+    ms.grad(ms.grad(lambda x: ms.recompute(block, x)))(ms.Tensor(1.0))
+    assert len(runs) == 3
+
+
 def test_something_else_the_second_time():
     calls = []
 

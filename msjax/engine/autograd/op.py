@@ -324,12 +324,11 @@ class OpNode(Node):
         found = iter(grads)
         return [next(found) if n else None for n in need]
 
-    def _inputs(self, cts, given, need, gradient):
-        """The operands at the time of the call; those on the tape as Tensors, unless the gradient does not depend on them.
+    def _inputs(self, inputs, cts, given, need, gradient):
+        """The operands, given as values; those on the tape as Tensors, unless the gradient does not depend on them.
 
         The derivative by such an operand is no array of zeros: a slope further back may be infinite, and would make NaN of it.
         """
-        inputs = list(self.values if self.saved is None else self.saved("operands"))
         known = {} if self.spec is None else self.spec.used
         used = known.get((given, need))
         if used is None:
@@ -350,7 +349,7 @@ class OpNode(Node):
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             slots, fn, int_grad = self.pullback.slots, self.op.bind(self.static), self.op.int_grad
             runs_cells = self.op.runs_cells
-            values = self.values if self.saved is None else self.saved("operands")
+            values = list(self.values if self.saved is None else self.saved("operands"))
             n = len(values)
             # jax keeps what it traces, as gradients of gradients call the same ones again and again; not where the kernel is to see numbers.
             kept = self.spec is None and not runs_cells and not any(v.__class__ in NUMBERS for v in values)
@@ -369,7 +368,7 @@ class OpNode(Node):
                 return self._gradient_op(jax.jit(gradient_from_inputs, inline=True) if kept else gradient_from_inputs, int_grad)
 
             gradient = self.op.derived(key, made)
-            grads = apply(gradient, [*self._inputs(cts, given, need, gradient.fn), *cts])
+            grads = apply(gradient, [*self._inputs(values, cts, given, need, gradient.fn), *cts])
         elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backwards.function((given, need)), True))
