@@ -70,7 +70,9 @@ class Op:
     def __post_init__(self):
         own = weakref.proxy(self)  # so that an operator that is made for one call goes with it, and what it holds
         self.programs = ProgramCache(lambda static: own.bind(static), self.jit, self.name)
-        self.forwards = ProgramCache(lambda key: own.forward_fn(key), self.jit, self.name)
+        self.forwards = ProgramCache(
+            lambda key: Forward(own.bind(key[0]), slots=key[1], int_grad=own.int_grad, jit=own.jit), self.jit, self.name
+        )
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -79,18 +81,11 @@ class Op:
         """`fn` with its static values bound: a function of the operands only."""
         return Bound(self.fn, static) if static else self.fn
 
-    def forward_fn(self, static_and_slots: tuple[tuple[Any, ...], tuple[int, ...]]) -> Callable[..., Any]:
-        """The function that `forwards` keeps compiled, for static values and slots."""
-        static, slots = static_and_slots
-        return Forward(self.bind(static), slots, self.int_grad, self.jit)
-
     def derived(self, key: Hashable, make: Callable[[], Op]) -> Op:
         """An operator derived from this one, such as its gradient; cached by `key`."""
-        try:
-            return self._derived[key]
-        except KeyError:
-            made = self._derived[key] = make()
-            return made
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
 
 
 def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
@@ -182,7 +177,7 @@ def _record(op, operands, values, static, traced):
         return None  # jax differentiates what it traces there: `backward()` can't be called
     slots, edges, base = [], [], None
     for i, operand in enumerate(operands):
-        node = getattr(operand, "_node", None) if isinstance(operand, Tensor) else None
+        node = operand._node if isinstance(operand, Tensor) else None
         if node is None or not node.base.open:
             continue
         if node.base.root is not root:
@@ -240,9 +235,6 @@ def _cut(operand):
         f"The gradient of {name} is being recorded outside of a function that jax differentiates or compiles, and would be cut where that function "
         "uses it. Pass it to the function as an argument, or stop its gradient with ops.stop_gradient before."
     )
-
-
-_ONE = (True,)
 
 
 class OpNode(Node):
@@ -307,7 +299,7 @@ class OpNode(Node):
                 cts = [None if ct is None else STATE.delivery.before_loop(Values.of_arrays, ct) for ct in cts]
             return self.pullback(cts, need)
         if self.nout == 1:
-            key = _ONE, need
+            key = (True,), need
             given = cts
         else:
             key = tuple([c is not None for c in cts]), need
