@@ -140,13 +140,11 @@ class TracedVJP(VJP):
     """
 
     def __init__(self, fn: Callable[..., Any], values: Sequence[Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...]):
-        dtypes = [jnp.result_type(values[i]) for i in slots]
         # A gradient with respect to integers is taken in floats and cast: MindSpore differentiates integers, jax doesn't.
-        as_ints = [jnp.issubdtype(d, jnp.integer) for d in dtypes]
+        as_floats = slots if int_grad is True else int_grad or ()
+        dtypes = [(i, jnp.result_type(values[i])) for i in slots]
         keep = [
-            (i, d)
-            for i, d, is_int in zip(slots, dtypes, as_ints)
-            if jnp.issubdtype(d, jnp.inexact) or (is_int and (int_grad is True or (int_grad and i in int_grad)))
+            (i, d) for i, d in dtypes if jnp.issubdtype(d, jnp.inexact) or (i in as_floats and jnp.issubdtype(d, jnp.integer))
         ]
         self.slots = tuple(i for i, _ in keep)
         self.in_dtypes = [d for _, d in keep]
@@ -172,14 +170,9 @@ class TracedVJP(VJP):
         # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
         held.clear()
         self.single = not isinstance(out, (tuple, list))
-        shadow_out = (out,) if self.single else tuple(out)
-        self.shadow = [(o.shape, o.dtype) for o in shadow_out]
-        self._axes = [tuple(jax_slots.varying_axes(jax.typeof(o))) for o in shadow_out]
-        if shadowed:
-            out = fn(*values)
-            self.out = (out,) if self.single else tuple(out)
-        else:
-            self.out = shadow_out
+        out, self.out = [(o,) if self.single else tuple(o) for o in (out, fn(*values) if shadowed else out)]
+        self.shadow = [(o.shape, o.dtype) for o in out]
+        self._axes = [tuple(jax_slots.varying_axes(jax.typeof(o))) for o in out]
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
     def keeps_values(self) -> bool:
@@ -241,10 +234,12 @@ class Forward:
         pull = TracedVJP(self.fn, values, self.slots, self.int_grad)
         leaves, treedef = jax.tree.flatten(pull.vjp)
         sources, kept = [], []
+        # Of what is in several places, the first one counts: backwards, it is the last that is noted.
+        known = {id(value): ("out", i) for i, value in reversed([*enumerate(pull.out)])}
+        known |= {id(value): ("in", i) for i, value in reversed([*enumerate(values)])}
         for leaf in leaves:
-            source = source_of(leaf, values, pull.out)
-            sources.append(source or ("kept", len(kept)))
-            if source is None:
+            sources.append(known.get(id(leaf), ("kept", len(kept))))
+            if id(leaf) not in known:
                 kept.append(leaf)
         # The spec outlives the trace, so it must not hold tracers.
         spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
@@ -357,12 +352,3 @@ class SpecToken:
 
     def __init__(self, spec: ResidualSpec):
         self.spec = weakref.ref(spec)
-
-
-def source_of(leaf: Any, values: Sequence[Any], outputs: Sequence[Any]) -> tuple[str, int] | None:
-    """The operand or output that a residual is; None if it is neither."""
-    for kind, candidates in (("in", values), ("out", outputs)):
-        for i, value in enumerate(candidates):
-            if leaf is value:
-                return kind, i
-    return None
