@@ -85,7 +85,7 @@ def call_recomputed(
         with first:
             out = block(*args, **kwargs)
         return _behind_node(out)
-    return _Region(block, args, kwargs, second).run(first)
+    return _Region(block, args, kwargs, second).run(first, args, kwargs)
 
 
 def _behind_node(out: Any, back: Callable[[list[Any]], list[Any]] = list, kept: bool = False) -> Any:
@@ -111,7 +111,6 @@ class _Region:
         self.context = context
         # Tensors of the values that the arguments have now, at their places on the tape.
         self.arguments = renewed((args, kwargs))
-        self.given: Any = args, kwargs  # None after the first run
         self.scope = STATE.scope
         self.cells = tuple(STATE.owners)
         # {id: (Tensor, the same for it)} of each Tensor from outside the block that a recorded operator read.
@@ -125,10 +124,8 @@ class _Region:
         # Whether this is a second run, or in one: it registers no hooks.
         self.again = STATE.saving is not None and STATE.saving.again
 
-    def run(self, context):
+    def run(self, context, args, kwargs):
         """The first run; its outputs get a node that runs the block again in the backward pass."""
-        args, kwargs = self.given
-        self.given = None
         with STATE.swap(saving=self), context:
             out = self.block(*args, **kwargs)
         return _behind_node(out, self._enter, kept=True) if self.signature else _behind_node(out)
@@ -138,7 +135,8 @@ class _Region:
         first = self.store is None
         if first:
             for operand in operands:
-                if isinstance(operand, Tensor) and operand._node is not None and self._is_outside(operand._node):
+                at = operand._node if isinstance(operand, Tensor) else None
+                if at is not None and (at.seq < self.start or at.__class__ is RootLeaf):
                     self.outside.setdefault(id(operand), (operand, renewed(operand)))
         spec = node.spec
         if spec is None or not spec.sources:
@@ -159,16 +157,15 @@ class _Region:
         node.values = None
         node.residuals = ()
 
-    def _is_outside(self, node) -> bool:
-        return node.seq < self.start or node.__class__ is RootLeaf
-
     def _enter(self, grads):
         self._run_again()
         return grads
 
     def _run_again(self):
         """The second run: computes the residuals again, with the Tensors, buffers and random state of the first run."""
-        scopes = list(_chain(self.scope))
+        scopes = [self.scope]
+        while scopes[-1].parent is not None:
+            scopes.append(scopes[-1].parent)
         were_open = [scope.open for scope in scopes]
         args, kwargs = renewed(self.arguments)
         held = [*self.state, *((tensor, seen._value) for tensor, seen in self.outside.values())]
@@ -201,13 +198,6 @@ class _Region:
             self._run_again()
         taken, self.store[i] = self.store[i], None  # pyright: ignore[reportOptionalSubscript]
         return taken[what]
-
-
-def _chain(scope):
-    """The scope and its enclosing scopes."""
-    while scope is not None:
-        yield scope
-        scope = scope.parent
 
 
 def _buffers(block):
