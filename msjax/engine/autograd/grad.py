@@ -232,6 +232,8 @@ class Weights:
         self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
         for parameter in self.parameters:
             check_kind(parameter, isinstance(parameter, Parameter), "be a Parameter", "every one of 'weights'", who)
+        # Hashable, and equal for the same Parameters in the same form.
+        self.key: tuple[int, ...] = (self.single, *map(id, self.parameters))
 
     def leaves(self, recording: GradientScope) -> list[Leaf]:
         """A leaf for each Parameter. That of a frozen one (`requires_grad` is False) is not part of the run: zeros, and no hooks."""
@@ -241,11 +243,6 @@ class Weights:
     def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
         """The gradients, one for each Parameter, in the requested form."""
         return grads[0] if self.single else tuple(grads)
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """A hashable key: equal for the same Parameters in the same form."""
-        return self.single, *map(id, self.parameters)
 
 
 class _Request:
@@ -275,20 +272,16 @@ class _Request:
         value, by_position, by_weight, aux = _differentiate(
             fn, args, kwargs, self.positions, self.weights, self.who, self.has_aux
         )
-        return value, self._arrange(by_position, by_weight), aux
-
-    def _arrange(self, by_position, by_weight):
         if self.return_ids:
             by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
             by_weight = [(v.name, g) for v, g in zip(self.weights.parameters if self.weights else (), by_weight)]
-        if len(self.positions) == 1:
-            (by_position,) = by_position
-        else:
-            by_position = tuple(by_position) if self.return_ids else _given(by_position)
-        if self.weights is None:
-            return by_position
-        by_weight = self.weights.shape_like(by_weight)
-        return (by_position, by_weight) if self.positions else by_weight
+        if len(self.positions) > 1:
+            by_position = tuple(by_position) if self.return_ids else _of_tensors(by_position)
+        grads = by_position[0] if len(by_position) == 1 else by_position
+        if self.weights is not None:
+            weights = self.weights.shape_like(by_weight)
+            grads = (grads, weights) if self.positions else weights
+        return value, grads, aux
 
 
 def _run(request, fn, args, kwargs):
@@ -332,12 +325,6 @@ def _differentiate(fn, args, kwargs, positions, weights, who, has_aux=False, sen
     if STATE.stops_jax():  # within it, the function was recorded
         return jax.tree.map(lambda t: wrap(jax.lax.stop_gradient(t._value)) if is_tensor(t) else t, results, is_leaf=is_tensor)
     return results
-
-
-def _given(gradients):
-    """The gradients of several positions; a single one is no tuple."""
-    given = _of_tensors(gradients)
-    return given[0] if len(given) == 1 else given
 
 
 def _of_tensors(gradients):

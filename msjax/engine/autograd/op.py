@@ -18,7 +18,7 @@ import numpy as np
 
 from msjax.common.arrays import as_array, in_native_order
 from msjax.common.run_state import LOCK, ROOT, SEQUENCE, STATE, Edge, Grads, Need, Node, Scope
-from msjax.common.tensor import Tensor, is_tensor, mark_used, wrap
+from msjax.common.tensor import Tensor, mark_used, tensors_in, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, huge_ints_as_floats, is_tracer
 from msjax.core.base.errors import where
@@ -161,12 +161,11 @@ def _run(op, operands, values, static, traced, on_tape):
 
 def refuse_recorded(operand: Any, name: str) -> None:
     """Raise a TypeError if a list, an operand of the operator with that name, holds a Tensor of the tape: its gradient would be cut."""
-    for item in jax.tree.leaves(operand, is_leaf=is_tensor):
-        if isinstance(item, Tensor) and item._node is not None and item._node.live():
-            raise TypeError(
-                f"For '{name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "
-                "cut; make one Tensor of it with ops.stack."
-            )
+    if any(tensor._node is not None and tensor._node.live() for tensor in tensors_in(operand)):
+        raise TypeError(
+            f"For '{name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "
+            "cut; make one Tensor of it with ops.stack."
+        )
 
 
 def _record(op, operands, values, static, traced):
