@@ -159,7 +159,7 @@ def _plan(roots, targets):
             "A gradient was computed a second time, but the first backward pass freed the graph (at operator "
             f"{freed.name!r}). Call backward(retain_graph=True) the first time, or compute the value again."
         )
-    order = sorted(found, key=attrgetter("seq"))
+    order: list[Any] = sorted(found, key=attrgetter("seq"))
     needs, also_runs, pending = {}, set(), {}
     for node in order:
         if node.is_leaf and (node.__class__ is RootLeaf if targets is None else node in targets):

@@ -234,7 +234,7 @@ def _map_tensors(fn, value, requested):
         if kind in (tuple, list, MutableTuple, MutableList):
             return kind(a for a, _ in pairs), kind(map(place, pairs))
         return value, [b for _, b in pairs]
-    if kind in (dict, MutableDict):
+    if isinstance(value, dict) and kind in (dict, MutableDict):
         pairs = {k: _map_tensors(fn, v, requested) for k, v in value.items()}
         return kind((k, a) for k, (a, _) in pairs.items()), kind((k, place(p)) for k, p in pairs.items())
     if isinstance(value, SparseBase):
