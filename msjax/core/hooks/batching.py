@@ -29,7 +29,6 @@ from msjax.core.hooks.events import BoundEvent, Event, Standing, each_lane
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.events import Event
     from msjax.core.hooks.kinds import ValueKind
 
 
@@ -89,7 +88,7 @@ def _lower(ctx, *operands, bound, kept):
 
         # A context takes the tokens of one rule; the caller's is for its own.
         return mlir.lower_fun(through_jax, multiple_results=True)(ctx.replace(avals_in=ctx.avals_in), *operands)
-    return jax_slots.emit_callback(ctx, on_host, operands, _sharding(ctx, axes is not None) if sharded else None)
+    return jax_slots.emit_callback(ctx, on_host, operands, _sharding(axes is not None) if sharded else None)
 
 
 def _queueing(bound, sharded):
@@ -107,15 +106,11 @@ def _queueing(bound, sharded):
     return on_host
 
 
-def _sharding(ctx, manual):
-    """(attribute, its text) that say where the callback runs."""
+def _sharding(manual):
+    """(attribute, its text) that say where the callback, whose result is one bool, runs."""
     if not jax_slots.settings()["jax_use_shardy_partitioner"]:
         return "mhlo.sharding", '"{manual}"' if manual else '"{maximal device=0}"'
-    if manual:
-        shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in ctx.avals_out]
-    else:
-        shardings = ["<mesh<[], device_ids=[0]>, []>"] * len(ctx.avals_out)
-    return "sdy.sharding", f"#sdy.sharding_per_value<[{', '.join(shardings)}]>"
+    return "sdy.sharding", f"#sdy.sharding_per_value<[<{'mesh<[]>' if manual else 'mesh<[], device_ids=[0]>'}, []>]>"
 
 
 def _collect(bound, *values):
@@ -187,13 +182,7 @@ LARGE = 1 << 24
 
 
 class Callbacks(TracedDelivery):
-    """Each event is a host callback of its own.
-
-    Attributes:
-        batch: the `CallbackBatch` under way, or None.
-    """
-
-    batch: Any = None
+    """Each event is a host callback of its own."""
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         STATE.comes_to_callback()
@@ -272,9 +261,7 @@ class CallbackBatch(Callbacks):
         """Whether jax traces a loop or transformation within the region now."""
         return jax_slots.trace_state() != self.world
 
-    @property
-    def begins_batch(self) -> bool:
-        return self.is_elsewhere()
+    begins_batch = property(is_elsewhere)
 
     @property
     def batch(self) -> CallbackBatch:
@@ -389,9 +376,6 @@ class CallsAsOutputs(TracedDelivery):
     """For tracing a program that hands out the values of its events, which happen after each run.
 
     No result of the program depends on them: each is an equation with an effect, which is taken out before the program is compiled.
-
-    Args:
-        dropped: whether there are no events: of code that a program computes again.
     """
 
     outputs = True
@@ -413,21 +397,16 @@ class CallsAsOutputs(TracedDelivery):
         self.key.__exit__(*exception)
 
     @staticmethod
-    def put_event(event: Event, arrays: Sequence[Any], after_text: bool = False) -> None:
-        """Put an event into a program that is traced so, at this place; it is dropped if events are.
-
-        Args:
-            after_text: whether the text that was printed so far comes before it.
-        """
-        if after_text:
-            STATE.comes_to_event()
+    def put_event(event: Event, arrays: Sequence[Any]) -> None:
+        """Put an event into a program that is traced so, at this place; it is dropped if events are."""
         if STATE.delivery.dropped:
             return
         event.collected = True
         _bind(arrays, _alone(event, arrays), None, kept=True)
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
-        self.put_event(event, arrays, after_text=True)
+        STATE.comes_to_event()  # the text that was printed so far comes before it
+        self.put_event(event, arrays)
         return carried
 
 

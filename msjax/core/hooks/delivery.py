@@ -52,12 +52,12 @@ class Delivery:
     Attributes:
         outputs: whether events are outputs of the program that is traced.
         dropped: whether there are no events: of code that a program computes again.
-        batch: see `msjax.core.hooks.batching.Callbacks`.
+        batch: the `msjax.core.hooks.batching.CallbackBatch` under way, or None.
         begins_batch: whether a call of a module here is to collect the calls of hooks within, if jax records it.
     """
 
     outputs = dropped = begins_batch = False
-    batch = None
+    batch: Any = None
 
     def __enter__(self) -> Self:
         self.around, STATE.delivery = STATE.delivery, self
