@@ -206,9 +206,6 @@ class Callbacks(TracedDelivery):
             STATE.latest_call = before  # nothing holds `done`: later calls come after the one before it
         return carried
 
-    def after(self, values: ValueKind, tree: PyTree) -> PyTree:
-        return after_latest_call(values, tree)
-
 
 CALLBACKS = NOW.traced = Callbacks()
 

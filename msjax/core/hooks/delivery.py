@@ -73,8 +73,6 @@ class Delivery:
 
         Args:
             frame: the call that the hook stands around.
-            kind: the kind of hook.
-            hook: the hook.
             given: its arguments, but for the owner.
             carried: what goes on through the network: of a hook of gradients, the one of `given` that it may replace.
             number: which of the hooks of its kind it is, if it is a registered one.
@@ -84,26 +82,16 @@ class Delivery:
         """
         raise NotImplementedError
 
-    def after(self, values: ValueKind, tree: PyTree) -> PyTree:
-        """The nested containers, with values that depend on the hook calls so far; for values that may not be computed from what hooks were given."""
-        return tree
-
     def observe(
         self, frame: Frame, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
         slot: Slot | None = None,
     ) -> PyTree:  # fmt: skip
-        """Call an observer: now if its values are known, else when the program runs.
+        """Call an observer: now if its values are known, else when the program runs; returns what goes on.
 
         Args:
-            frame: the call around which it is called.
-            fn: the observer.
-            given: its arguments, but for the owner.
+            frame, given, carried: as of `run`.
             place: where it stands, for messages.
-            carried: what goes on through the network.
             slot: the slot that it stands in, if it is a registered hook.
-
-        Returns:
-            What goes on.
         """
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
@@ -205,10 +193,8 @@ class TracedDelivery(Delivery):
         """Let an event happen with the values that arrays get when the program runs.
 
         Args:
-            values (Values): says what of `carried` is a value.
-            event: the event.
+            values (Values): says what of `carried`, which goes on through the network, is a value.
             arrays: tracers.
-            carried: what goes on through the network.
 
         Returns:
             `carried`, whose values depend on the event: a program that uses them has it.

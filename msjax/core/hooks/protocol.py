@@ -15,7 +15,7 @@ from typing import Any
 from msjax.core.base.arrays import staged
 from msjax.core.base.errors import describe, where
 from msjax.core.base.state import STATE
-from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, tie_calls_to
+from msjax.core.hooks.batching import CALLBACKS, CallbackBatch, after_latest_call, tie_calls_to
 from msjax.core.hooks.delivery import BACKWARD, BACKWARD_PRE, FORWARD, FORWARD_PRE, NOW, Frame
 from msjax.core.hooks.hook import HookTable
 from msjax.core.hooks.kinds import HOOK_SETTINGS, HookPlace, check_forward_result, check_has_run, forward_pre_result
@@ -95,7 +95,7 @@ class CallFrame(Frame):
                     if result is not None:
                         new = forward_pre_result(values, hook.fn, hook.with_kwargs, result, args, kwargs)
                         # The new arguments may not be computed from those that an observer has seen.
-                        args, kwargs = new if new[0] is args else delivery.after(values, new)
+                        args, kwargs = new if delivery is NOW or new[0] is args else after_latest_call(values, new)
                         replaced = hook
                 table = table_of(subject)
             pending = list(table.forward)
@@ -117,7 +117,7 @@ class CallFrame(Frame):
                     check_has_run(hook.fn, FORWARD.text, result, self.owners)
                     if values is ARRAYS:
                         check_forward_result(hook.fn, result, out, self.owners)
-                    out = delivery.after(values, result)
+                    out = result if delivery is NOW else after_latest_call(values, result)
             if table.backward and around:
                 out = values.on_outputs(self, out, pre=False)
         except Exception as error:
