@@ -298,6 +298,7 @@ class Rules:
         return f"{type(subject).__name__}({id(subject)})"
 
 
+@dataclass(slots=True)
 class HookSettings:
     """The present settings.
 
@@ -306,11 +307,8 @@ class HookSettings:
         queue_bytes: how many bytes of values may wait for hooks of programs that jax compiles.
     """
 
-    __slots__ = ("queue_bytes", "rules")
-
-    def __init__(self):
-        self.rules: Rules = Rules()
-        self.queue_bytes: int = 256 << 20
+    rules: Rules = Rules()
+    queue_bytes: int = 256 << 20
 
     def follow(self, **rules: bool) -> None:
         """Change these attributes of the `Rules` for all later hook calls."""
