@@ -162,15 +162,9 @@ class Values(ValueKind):
 
     def on_inputs(self, hooks: CallFrame, args: Any) -> Any:
         """The positional arguments, whose values have passed the node on the inputs of a call."""
-        leaves, treedef, at = self.find(args)
-        given = [leaves[i] for i in at]
-        hooks.n_inputs = len(given)
-        if not self.under_jax_transform(given):
-            return args
         hooks.flags = []
-        for i, value in zip(at, self.through_custom_vjp(given, hooks.call_hooks, hooks.flags)):
-            leaves[i] = value
-        return jax.tree.unflatten(treedef, leaves)
+        args, hooks.n_inputs = self._through(args, hooks.call_hooks, hooks.flags)
+        return args
 
     def on_outputs(self, hooks: CallFrame, out: Any, pre: bool) -> Any:
         """The result, whose values have passed a node on the outputs of a call.
@@ -178,15 +172,20 @@ class Values(ValueKind):
         Args:
             pre: whether it is the one that calls the backward pre hooks; the other one keeps the arriving gradients.
         """
-        leaves, treedef, at = self.find(out)
+        if pre:
+            return self._through(out, hooks.call_pre_hooks)[0]
+        out, hooks.n_outputs = self._through(out, hooks.keep_under_jax)
+        return out
+
+    def _through(self, tree, function, flags=None):
+        """(nested containers, whose values have passed `through_custom_vjp` if jax differentiates them, how many values they have)"""
+        leaves, treedef, at = self.find(tree)
         given = [leaves[i] for i in at]
-        if not pre:
-            hooks.n_outputs = len(given)
-        if not self.under_jax_transform(given):
-            return out
-        for i, value in zip(at, self.through_custom_vjp(given, hooks.call_pre_hooks if pre else hooks.keep_under_jax)):
-            leaves[i] = value
-        return jax.tree.unflatten(treedef, leaves)
+        if self.under_jax_transform(given):
+            for i, value in zip(at, self.through_custom_vjp(given, function, flags)):
+                leaves[i] = value
+            tree = jax.tree.unflatten(treedef, leaves)
+        return tree, len(given)
 
 
 ARRAYS = Values.of_arrays = Values()
