@@ -37,7 +37,7 @@ class CellHookSet(ModuleHookSet):
             if not parameter.requires_grad or not name.startswith(under):
                 continue
             if name not in self._of_parameters:
-                self._of_parameters[name] = Hook.new(functools.partial(fn, name), traced=True)
+                self._of_parameters[name] = Hook(functools.partial(fn, name), traced=True)
             if parameter._hooks is None:
                 parameter._hooks = HookList(parameter)
             parameter._hooks.put(self._of_parameters[name])

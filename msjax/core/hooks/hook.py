@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 from msjax.core.base import code, jax_slots
@@ -39,14 +39,14 @@ class RemovableHandle:
 
     __slots__ = ("id", "_owner", "_remove", "__weakref__")
 
-    def __init__(self, owner: object, remove: Callable[..., Any], id: int | None = None):
+    def __init__(self, owner: object, remove: Callable[..., Any], id: int):
         """
         Args:
             owner: what the hook is registered on; held weakly.
             remove: a function of (owner, id) that removes the hook if it is still registered.
-            id: the hook's number; a new one by default.
+            id: the hook's number.
         """
-        self.id: int = new_number() if id is None else id
+        self.id = id
         self._owner = weakref.ref(owner)
         self._remove = remove
 
@@ -68,7 +68,6 @@ class Hook:
     """One registered function and how to call it.
 
     Attributes:
-        id: the number of its handle.
         fn: the function; for the kind saved_tensors, the pair of functions.
         with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
@@ -76,9 +75,9 @@ class Hook:
         removed: whether `remove()` was called: no program that runs the hook is used again.
         of_tensors: whether it gets Tensors, to which it may write.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
+        id: the number of its handle.
     """
 
-    id: int
     fn: Any
     with_kwargs: bool = False
     always_call: bool = False
@@ -87,16 +86,12 @@ class Hook:
     removed: bool = False
     of_tensors: bool = False
     fixed: bool = False
-
-    @classmethod
-    def new(cls, fn: Any, **options: Any) -> Hook:
-        """A hook with a number of its own."""
-        return cls(new_number(), fn, **options)
+    id: int = field(default_factory=new_number)
 
     @classmethod
     def registered(cls, fn: Any, **options: Any) -> Hook:
         """One that the user registers now: what jax traces registers hooks of that program alone."""
-        return cls(new_number(), fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
+        return cls(fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
     @functools.cached_property
     def writes(self) -> bool:
@@ -192,13 +187,6 @@ def computes(fn: Callable[..., Any]) -> bool:
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 _KINDS_IN_CALLS = (*CALL_KINDS, "saved_tensors")
-KINDS = (
-    *_KINDS_IN_CALLS,
-    "state_dict_pre",
-    "state_dict_post",
-    "load_state_dict_pre",
-    "load_state_dict_post",
-)
 
 
 class OwnerRef(weakref.ref[Any]):
@@ -331,7 +319,8 @@ class HookTable:
         return table
 
 
-_FIELDS = (*KINDS, "owner")
+_FIELDS = tuple([each.name for each in fields(HookTable)])
+KINDS = _FIELDS[:-1]  # all but the owner
 EMPTY = HookTable.EMPTY = HookTable()
 
 

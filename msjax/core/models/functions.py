@@ -51,7 +51,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         leaves, treedef = jax.tree.flatten(value)
         arrays = [jnp.asarray(leaf) for leaf in leaves]
         avals = [(a.shape, a.dtype) for a in arrays]
-        hook = Hook.new(_OnLeaves(fn, (treedef,)), observe=observe, traced=traced)
+        hook = Hook(_OnLeaves(fn, (treedef,)), observe=observe, traced=traced)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
@@ -164,13 +164,13 @@ def with_hooks(
 
 
 def _hooks(fn, treedefs):
-    return () if fn is None else (Hook.new(_OnLeaves(fn, treedefs, skip=1)),)
+    return () if fn is None else (Hook(_OnLeaves(fn, treedefs, skip=1)),)
 
 
 def _forward(fn, kind, before, value):
     """`value` after a forward hook, which gets it as its last argument."""
     frame, given = Frame(ARRAYS), (*before, value)
-    result, value = frame.delivery(given).run(frame, kind, Hook(0, fn), given, value)
+    result, value = frame.delivery(given).run(frame, kind, Hook(fn), given, value)
     if ARRAYS.is_nothing(result):
         return value
     if kind is _POST:

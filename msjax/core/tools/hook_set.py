@@ -20,7 +20,7 @@ class ModuleHookSet:
 
     def add(self, kind: str, fn: Callable[..., Any], where: Where = "*", always_call: bool = False) -> None:
         """A hook of all modules that `where` selects, see `hooks.register_forward_hook`; `kind` is "forward" and so on."""
-        self._hooks.append((kind, Hook.new(fn, observe=False, traced=True, always_call=always_call), where))
+        self._hooks.append((kind, Hook(fn, observe=False, traced=True, always_call=always_call), where))
 
     def on(self, model: Any) -> None:
         """Put the hooks on a model."""

@@ -82,7 +82,7 @@ class HookBackward(Primitive):
         check_hook(hook_fn, "HookBackward", observe, traced)
         self.hook_fn = hook_fn
         self.cell_id = cell_id
-        self._hook = Hook.new(hook_fn, of_tensors=True, observe=observe, traced=traced)
+        self._hook = Hook(hook_fn, of_tensors=True, observe=observe, traced=traced)
 
     def __call__(self, *inputs: Any) -> Any:
         for value in inputs:
@@ -133,4 +133,4 @@ class InsertGradientOf(Primitive):
     def _run(self, grads):
         check_hook(self.f, "InsertGradientOf")
 
-        return [Frame(TENSORS).run_backward(_INSERT_GRADIENT_OF, Hook(0, self.f), (grads[0],))]
+        return [Frame(TENSORS).run_backward(_INSERT_GRADIENT_OF, Hook(self.f), (grads[0],))]
