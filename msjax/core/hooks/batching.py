@@ -11,7 +11,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import jax
 import jax.core
@@ -26,11 +26,8 @@ from msjax.core.base.state import ACTIVITY, STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.delivery import NOW, TracedDelivery
 from msjax.core.hooks.events import BoundEvent, Event, Standing, each_lane
+from msjax.core.hooks.kinds import ValueKind
 from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
-
-if TYPE_CHECKING:
-    from msjax.core.hooks.kinds import ValueKind
-
 
 # What callbacks have brought in programs whose events happen after the run: (event, its values). One for all programs, since they may
 # share functions with a jit of their own.

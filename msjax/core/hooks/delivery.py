@@ -13,7 +13,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from operator import is_not
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import jax
 
@@ -21,16 +21,10 @@ from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, sta
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.trial_run import TrialRun
 from msjax.core.base.typing import PyTree
-from msjax.core.hooks.events import Event, Template
-from msjax.core.hooks.hook import Ignored, computes, users_hook
-from msjax.core.hooks.kinds import HookKind, HookPlace, check_observer_result, gradients_result
+from msjax.core.hooks.events import Event, Slot, Template
+from msjax.core.hooks.hook import Hook, Ignored, computes, users_hook
+from msjax.core.hooks.kinds import HookKind, HookPlace, ValueKind, check_observer_result, gradients_result
 from msjax.core.hooks.worker import barrier
-
-if TYPE_CHECKING:
-    from msjax.core.hooks.events import Slot
-    from msjax.core.hooks.hook import Hook
-    from msjax.core.hooks.kinds import ValueKind
-
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)

@@ -18,7 +18,8 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,14 +27,9 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.state import ACTIVITY, STATE, without_lock
-from msjax.core.hooks.events import Standing
+from msjax.core.hooks.events import BoundEvent, Standing
 from msjax.core.hooks.failures import Failures
 from msjax.core.hooks.kinds import HOOK_SETTINGS
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-    from msjax.core.hooks.events import BoundEvent
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
 # compiled separately from the same program run by other code: its callback must never wait for room in the queue.

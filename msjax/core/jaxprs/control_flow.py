@@ -20,11 +20,10 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec, Sharding
 from msjax.core.base import jax_slots
 from msjax.core.base.typing import JaxArray
 from msjax.core.jaxprs import custom_rules
-from msjax.core.jaxprs.plan import close
+from msjax.core.jaxprs.plan import Found, close
 
 if TYPE_CHECKING:
     from msjax.core.jaxprs.interpreter import Interpreter
-    from msjax.core.jaxprs.plan import Found
 
 
 class Body(NamedTuple):

@@ -7,7 +7,7 @@ of the steps of a while_loop, and leaves the forms of control flow to the rules 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,10 +18,7 @@ from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.places import Edits, Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.core.jaxprs.control_flow import RULES, wide
 from msjax.core.jaxprs.evaluate import bind, walk
-from msjax.core.jaxprs.plan import Counter, Inside, Planner
-
-if TYPE_CHECKING:
-    from msjax.core.jaxprs.plan import Block
+from msjax.core.jaxprs.plan import Block, Counter, Inside, Planner
 
 
 class Interpreter:

@@ -18,12 +18,11 @@ from msjax.core.base.errors import called, check_function, describe
 from msjax.core.base.jax_slots import inner_equations
 from msjax.core.base.typing import JaxArray
 from msjax.core.hooks.place_names import OperationName, Part, matches_place, split_part, split_steps, steps_asked
-from msjax.core.hooks.places import Measure, index_p, place_p
+from msjax.core.hooks.places import Edits, Measure, index_p, place_p
 from msjax.core.jaxprs.evaluate import in_groups, segments
 from msjax.core.jaxprs.source_lines import SourceLines
 
 if TYPE_CHECKING:
-    from msjax.core.hooks.places import Edits
     from msjax.core.jaxprs.control_flow import Rule
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING
+
+import jax.extend.core as jex
 
 from msjax.core.base import jax_slots
 from msjax.core.base.user_lines import is_own
-
-if TYPE_CHECKING:
-    import jax.extend.core as jex
-
 
 # The parts of jax whose functions are places by their names, such as jax.nn.softmax.
 _FUNCTIONS = tuple(os.path.join("_src", room) + os.sep for room in ("nn", "numpy", "scipy"))
