@@ -22,12 +22,12 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.state import ACTIVITY, STATE
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
 from msjax.core.hooks.delivery import NOW, TracedDelivery
 from msjax.core.hooks.events import BoundEvent, Event, Standing, each_lane
 from msjax.core.hooks.kinds import ValueKind
-from msjax.core.hooks.worker import IN_HOOK, WORKER, barrier
+from msjax.core.hooks.worker import IN_HOOK, WORKER
 
 # What callbacks have brought in programs whose events happen after the run: (event, its values). One for all programs, since they may
 # share functions with a jit of their own.
@@ -38,8 +38,7 @@ hook_p = jax.extend.core.Primitive("msjax_hook")
 
 @hook_p.def_impl
 def _now(*values, bound, kept):
-    if ACTIVITY.callbacks:
-        barrier()  # hooks of a loop before this one
+    NOW.settle()  # hooks of a loop before this one
     standing = Standing([one.event for one in bound])
     for one in bound:
         one(values, standing)

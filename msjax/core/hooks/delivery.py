@@ -41,17 +41,20 @@ BACKWARD = HookKind("backward", "backward hook", gradients_result)
 
 
 class Delivery:
-    """How hooks are called where the code runs; a context manager in which they are.
+    """How hooks are called where the code runs: at once, where values are there; a subclass has another way. A context manager in which they are.
 
     Attributes:
         outputs: whether events are outputs of the program that is traced.
         dropped: whether there are no events: of code that a program computes again.
         batch: the `msjax.core.hooks.batching.CallbackBatch` under way, or None.
         begins_batch: whether a call of a module here is to collect the calls of hooks within, if jax records it.
+        traced: how hooks are called where values are traced and nothing else is under way.
     """
 
-    outputs = dropped = begins_batch = False
+    outputs = dropped = False
     batch: Any = None
+    begins_batch = True
+    traced: Delivery  # of `NOW`; set by `msjax.core.hooks.batching`
 
     def __enter__(self) -> Self:
         self.around, STATE.delivery = STATE.delivery, self
@@ -74,7 +77,13 @@ class Delivery:
         Returns:
             (what the hook returned, what goes on, to be used in the place of `carried`).
         """
-        raise NotImplementedError
+        if ACTIVITY.callbacks:
+            barrier()  # hooks of a loop before this one
+        try:
+            return frame.call(hook.fn, given), carried
+        except Exception as error:
+            HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
+            raise
 
     def observe(
         self, frame: Frame, fn: Callable[..., Any], given: Sequence[Any], place: HookPlace, carried: PyTree = (),
@@ -103,35 +112,11 @@ class Delivery:
 
     def settle(self) -> None:
         """Wait for the hook calls so far; called before code that must run after them."""
-
-
-class _Now(Delivery):
-    """Hooks are called at once: the values are there.
-
-    Attributes:
-        traced: how hooks are called where values are traced and nothing else is under way.
-    """
-
-    begins_batch = True
-    traced: Delivery  # set by `msjax.core.hooks.batching`
-
-    def run(
-        self, frame: Frame, kind: HookKind, hook: Hook, given: tuple[Any, ...], carried: PyTree, number: int | None = None
-    ) -> tuple[Any, Any]:
-        if ACTIVITY.callbacks:
-            barrier()  # hooks of a loop before this one
-        try:
-            return frame.call(hook.fn, given), carried
-        except Exception as error:
-            HookPlace.within(kind.text, frame.owners).note(error, hook.fn)
-            raise
-
-    def settle(self) -> None:
         if ACTIVITY.callbacks:
             barrier()
 
 
-NOW = State.delivery = _Now()
+NOW = State.delivery = Delivery()
 
 
 class Frame:
@@ -182,6 +167,11 @@ class Frame:
 
 class TracedDelivery(Delivery):
     """Hooks of a program that is being traced."""
+
+    begins_batch = False
+
+    def settle(self) -> None:
+        """Nothing: those of the program are called when it runs."""
 
     def put(self, values: ValueKind, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
         """Let an event happen with the values that arrays get when the program runs.
