@@ -243,10 +243,11 @@ class Listed:
     loops: tuple[int, ...] = ()
 
 
+@dataclass(eq=False)
 class Planner:
     """Makes Blocks of jaxprs.
 
-    Args:
+    Attributes:
         rules: {name of a primitive: Rule}, of `control_flow`.
         select (Patterns): which places leave the program.
         edits (Edits): which are edited; those of sites have been applied when the function was traced.
@@ -257,25 +258,16 @@ class Planner:
         max_steps (int, optional): how many steps of a while_loop are kept; None for the last one alone.
     """
 
-    def __init__(
-        self,
-        rules: dict[str, Rule],
-        select: Callable[..., bool],
-        edits: Edits | None = None,
-        gradients: bool = False,
-        statistic: Callable[..., Any] | None = None,
-        lines: bool = False,
-        operations: bool = False,
-        max_steps: int | None = None,
-    ):
-        self.rules = rules
-        self.max_steps = max_steps
-        self.select = select
-        self.edits = edits
-        self.gradients = gradients
-        self.statistic = statistic
-        self.lines = lines
-        self.operations = operations
+    rules: dict[str, Rule]
+    select: Callable[..., bool]
+    edits: Edits | None = None
+    gradients: bool = False
+    statistic: Callable[..., Any] | None = None
+    lines: bool = False
+    operations: bool = False
+    max_steps: int | None = None
+
+    def __post_init__(self):
         self.sources = SourceLines()
         self.module: tuple[str, int] = "", 0  # the path of the module around, and which call of it this is
         self.loops: tuple[int, ...] = ()  # as of a `Listed`
