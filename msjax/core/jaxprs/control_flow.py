@@ -6,6 +6,7 @@ jaxpr, to hand out places, to call hooks, to look for a NaN or to check, is an `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -300,10 +301,7 @@ def devices(eqn: jex.JaxprEqn) -> tuple[tuple[str, ...], int]:
     params = eqn.params
     manual = params.get("newly_manual_axes", params.get("manual_axes"))
     axes = tuple(a for a in params["mesh"].axis_names if manual is None or a in manual)
-    n = 1
-    for axis in axes:
-        n *= params["mesh"].shape[axis]
-    return axes, n
+    return axes, math.prod(params["mesh"].shape[axis] for axis in axes)
 
 
 def _shard_map_found(eqn, found, max_steps):

@@ -96,19 +96,22 @@ class AfterRun:
             self._hooks = VERSION.n, [weakref.ref(call.hook()) for call, _ in self._calls]
         version, hooks = self._hooks
         fns, at = [(hook() or NOBODY).fn for hook in hooks], 0
-        standing, numbers = self._others and Standing(self._others), self._numbers
+        standing: Any = self._others and Standing(self._others)
         try:
             for entry, fill in self._entries:
                 if fill is None:
-                    _happen([entry], _Rows(outputs if numbers is None else [outputs[n] for n in numbers]), (), standing)
+                    rows = _Rows(outputs if self._numbers is None else [outputs[n] for n in self._numbers])
+                    _happen([entry], rows, (), standing)
                     continue
                 if VERSION.n != version:  # an observer has removed itself, or others
                     together = self._calls[at : at + self._calls[at][1]]
                     fns[at : at + len(together)] = [call.hook().fn for call, _ in together]
                 entry.call(fns[at], fill(outputs))
                 at += 1
-            if self._waits_for is not None:
-                _rest_from_callbacks(self._waits_for, standing)
+            while self._waits_for is not None and COLLECTED:
+                event, values = COLLECTED.popleft()
+                if event in self._waits_for:  # otherwise a run of another program has left it that was given up
+                    standing(event, values)
         finally:
             if self._waits_for is not None:
                 COLLECTED.clear()  # of an event that failed
@@ -138,14 +141,6 @@ def _happen(events, outputs, index, standing):
                 standing(*COLLECTED.popleft())
         elif event.count is None or outputs.count(event.count, index):
             standing(event.event, [outputs.at(n, index) for n in event.values], event.lanes)
-
-
-def _rest_from_callbacks(own, standing):
-    # What a run of another program has left that was given up is dropped.
-    while COLLECTED:
-        event, values = COLLECTED.popleft()
-        if event in own:
-            standing(event, values)
 
 
 class _Rows:
@@ -215,16 +210,13 @@ class _EventInterpreter(Interpreter):
 def _barrier(eqn):
     # The number of steps of a while_loop is unknown, so its values can't become outputs. All hooks in a loop around it are then
     # called by callbacks, to keep their order.
-    if eqn.primitive.name == "while" or (eqn.primitive.name in _LOOPS and _while_with_hooks(eqn)):
+    if eqn.primitive.name == "while" or (eqn.primitive.name in ("scan", "shard_map") and _while_with_hooks(eqn)):
         return "a while_loop"
     return None
 
 
 def _while_with_hooks(eqn):
     return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner_equations(eqn))
-
-
-_LOOPS = ("scan", "shard_map")
 
 
 def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
