@@ -112,7 +112,9 @@ class _Worker:
         from_hook = from_hook or STATE.hooks_run
         with self._room:
             if self._thread is None:
-                self._start()
+                self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
+                self._thread.start()
+                atexit.register(self._at_exit)
             if not from_hook and not self._interrupted and not self._has_room(size, calls):
                 self._wait_for_room(size, calls, sharded)
             if self.failures.stopped or self._interrupted:
@@ -203,11 +205,6 @@ class _Worker:
 
     # ---- calls
 
-    def _start(self):
-        self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
-        self._thread.start()
-        atexit.register(self._at_exit)
-
     def _run(self):
         while True:
             self._arrived.wait()
@@ -288,7 +285,6 @@ class _Worker:
         finally:
             STATE.hooks_run = False
             with self._room:
-                self._bytes -= item.size
                 self._forget(item)
                 taken = time.monotonic() - start
                 self._seconds = taken if self._seconds is None else self._seconds + (taken - self._seconds) / 8
@@ -320,12 +316,11 @@ class _Worker:
         with self._room:
             ACTIVITY.drops += 1
             while self._items:
-                item = self._items.popleft()
-                self._bytes -= item.size
-                self._forget(item)
+                self._forget(self._items.popleft())
             self._room.notify_all()
 
     def _forget(self, item):
+        self._bytes -= item.size
         self._alike[id(item.calls[0])] -= 1
         if not self._alike[id(item.calls[0])]:
             del self._alike[id(item.calls[0])]
