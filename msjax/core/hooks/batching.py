@@ -311,13 +311,9 @@ class CallbackBatch(Callbacks):
 
 @contextlib.contextmanager
 def tie_calls_to(values: ValueKind, group: list[Any]) -> Iterator[None]:
-    """A context around the hooks of a node in its backward pass: afterwards, the values in `group` depend on the hook calls within.
+    """A context around the hooks of a node in its backward pass: afterwards, the values in a list, beside None, depend on the hook calls within.
 
     They are replaced in the list by values that XLA can't compute without the calls.
-
-    Args:
-        values (Values): says what a value is.
-        group: a list of values and None.
     """
     around, calls = STATE.delivery, None
     if any(is_tracer(values.raw(value)) for value in group if value is not None) and not around.outputs:

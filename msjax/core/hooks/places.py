@@ -308,8 +308,7 @@ class LoopIndex:
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
         )
 
-    def __iter__(self) -> NoReturn:
-        self.__len__()
+    __iter__ = __len__
 
 
 # ---- the identity with a name

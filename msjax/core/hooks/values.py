@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import CONCRETE, is_tracer
@@ -33,13 +34,9 @@ _NEEDS_ZEROS = jax.__version_info__ < (0, 12)
 _DEEPEST = 12
 
 
-def _is_absent(ct):
-    return isinstance(ct, jax.custom_derivatives.SymbolicZero)
-
-
 def _nothing(ct):
     """The gradient that a backward rule returns for an input that gets none: None, or zeros for a jax before 0.12."""
-    return jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and _is_absent(ct) else None
+    return jax_slots.zeros_of(ct.aval) if _NEEDS_ZEROS and isinstance(ct, SymbolicZero) else None
 
 
 @dataclass(eq=False, slots=True)
@@ -132,7 +129,7 @@ class Values(ValueKind):
                 )
             grads = [None] * count
             for i, ct in zip(at, cts):
-                if flags[i] and not _is_absent(ct):
+                if flags[i] and not isinstance(ct, SymbolicZero):
                     grads[i] = self.made(ct)
             # A hook may return gradients that don't depend on those that it, or one before it, has looked at.
             with STATE.swap(recording=False, pulled=owners, pulls=STATE.pulls + 1), tie_calls_to(self, grads):
