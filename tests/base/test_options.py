@@ -135,7 +135,6 @@ _SWALLOW = {
     ("common/initializers.py", "__init__"),  # subclasses written for MindSpore pass their own on
     ("nn/layer/basic.py", "__init__"),  # Identity replaces any other layer
     ("nn/cell/base.py", "construct"),  # what a Cell is called with
-    ("core/hooks/places.py", "_index_abstract"),  # jax passes the parameters of a primitive
     ("parallel/layouts.py", "_without_effect"),  # settings of several processes, for which AutoParallel raises
     ("engine/programs/store.py", "_note"),  # jax passes what it monitors
     ("core/models/frameworks/linen.py", "new"),  # a class: __init__ reads them

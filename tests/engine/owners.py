@@ -7,7 +7,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks, nn
-from msjax.core.hooks.hook import only_observes
+from msjax.core.hooks.hook import Hook
 from tests.engine import networks, other_networks
 
 PATHS = ("body", "body.inner")
@@ -373,7 +373,7 @@ class Functions(Owner):
 
             def adapted(args, output):
                 return hook(path, args, output)
-        elif kind == "backward_pre" and only_observes(hook):
+        elif kind == "backward_pre" and Hook(hook).observes:
 
             def adapted(grad_output):
                 hook(path, (grad_output,))

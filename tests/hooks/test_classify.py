@@ -5,7 +5,7 @@ import functools
 
 import pytest
 
-from msjax.core.hooks.hook import only_observes
+from msjax.core.hooks.hook import Hook
 
 log, table, queue, lists = [], {}, collections.deque(), collections.defaultdict(list)
 
@@ -136,12 +136,12 @@ MODIFIERS = [
 
 @pytest.mark.parametrize("fn", OBSERVERS)
 def test_observers(fn):
-    assert only_observes(fn)
+    assert Hook(fn).observes
 
 
 @pytest.mark.parametrize("fn", MODIFIERS)
 def test_modifiers(fn):
-    assert not only_observes(fn)
+    assert not Hook(fn).observes
 
 
 def test_what_a_name_stands_for_counts_when_it_is_asked():
@@ -149,6 +149,6 @@ def test_what_a_name_stands_for_counts_when_it_is_asked():
         return act(grad)
 
     act = print
-    assert only_observes(hook)
+    assert Hook(hook).observes
     act = abs
-    assert not only_observes(hook)
+    assert not Hook(hook).observes

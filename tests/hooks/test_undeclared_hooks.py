@@ -11,7 +11,7 @@ from flax import nnx
 
 from msjax import hooks
 from msjax.core.base import code
-from msjax.core.hooks.hook import computes, only_observes
+from msjax.core.hooks.hook import Hook, computes
 
 X = jnp.array([1.0, -2.0], "float32")
 
@@ -141,10 +141,10 @@ def test_gradients_of_plain_functions():
 @pytest.mark.skipif(sys.version_info[:2] not in code.READ, reason="its bytecode is not read")
 def test_code_that_is_read():
     found, log = {}, []
-    assert only_observes(lambda m, a, o: found.update(x=o))
-    assert not only_observes(lambda m, a, o: (log.append(o), None)[-1])
-    assert not only_observes(lambda m, a, o: (None, o)[1])
-    assert not only_observes(lambda m, a, o: found.setdefault("x", o))
+    assert Hook(lambda m, a, o: found.update(x=o)).observes
+    assert not Hook(lambda m, a, o: (log.append(o), None)[-1]).observes
+    assert not Hook(lambda m, a, o: (None, o)[1]).observes
+    assert not Hook(lambda m, a, o: found.setdefault("x", o)).observes
     assert computes(lambda m, a, o: o * 2) and not computes(lambda m, a, o: jax.tree.map(log.append, o))
 
 

@@ -50,11 +50,8 @@ def _abstract(*avals, bound, kept):
     return jax.core.ShapedArray((), np.dtype(bool)), jax_slots.debug_effects() if kept else jax_slots.NO_EFFECTS
 
 
-def _jvp(primals, tangents, **params):
-    return hook_p.bind(*primals, **params), ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
-
-
-ad.primitive_jvps[hook_p] = _jvp
+_NO_TANGENT = ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
+ad.primitive_jvps[hook_p] = lambda primals, _, **params: (hook_p.bind(*primals, **params), _NO_TANGENT)
 
 
 def _lower(ctx, *operands, bound, kept):

@@ -113,7 +113,7 @@ class Hook:
         """Whether it is to be called after each run; what the user said of it counts first."""
         if self.observe is not None or self.traced is not None:
             return self.observe or self.traced is False
-        return not self.writes and only_observes(self.fn)
+        return not self.writes and code.only_returns_none(users_hook(self.fn))
 
     @functools.cached_property
     def key(self) -> tuple[Any, ...]:
@@ -171,11 +171,6 @@ def users_hook(fn: Callable[..., Any], *head: Any) -> Any:
     while isinstance(fn, Adapter):
         fn, head = fn.fn, head[fn.skip :]
     return functools.partial(fn, *head) if head else fn
-
-
-def only_observes(fn: Callable[..., Any]) -> bool:
-    """True if a call of a hook can only return None, as far as its code tells."""
-    return code.only_returns_none(users_hook(fn))
 
 
 def computes(fn: Callable[..., Any]) -> bool:

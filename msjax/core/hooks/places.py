@@ -320,10 +320,6 @@ place_p.def_abstract_eval(lambda *avals, **_: list(avals))
 mlir.register_lowering(place_p, lambda ctx, *values, **_: list(values))
 
 
-def _place_jvp(primals, tangents, **params):
-    return place_p.bind(*primals, **params), list(tangents)
-
-
 def _place_batched(values, axes, *, batched, **params):
     # `batched` has, for each value, where the axes of vmaps are, from the innermost vmap to the outermost.
     batched = tuple(
@@ -332,18 +328,14 @@ def _place_batched(values, axes, *, batched, **params):
     return place_p.bind(*values, batched=batched, **params), list(axes)
 
 
-ad.primitive_jvps[place_p] = _place_jvp
+ad.primitive_jvps[place_p] = lambda primals, tangents, **params: (place_p.bind(*primals, **params), list(tangents))
 batching.primitive_batchers[place_p] = _place_batched
 
 
 # ---- the number of an iteration, which the interpreter of jaxprs fills in
 
 index_p = jax.extend.core.Primitive("msjax_loop_index")
-
-
-@index_p.def_abstract_eval
-def _index_abstract(*_avals, **_params):
-    return jax.core.ShapedArray((), np.dtype("int32"))
+index_p.def_abstract_eval(lambda *_, **__: jax.core.ShapedArray((), np.dtype("int32")))
 
 
 @index_p.def_impl
@@ -351,13 +343,9 @@ def _index_unknown(*_values, level, name):
     raise ValueError(f"The edit of the place {name!r} asks for index[{level}] where its loops can't be followed.")
 
 
-def _index_jvp(primals, _tangents, **params):
-    out = index_p.bind(*primals, **params)
-    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
-
-
+_NO_TANGENT = ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
 mlir.register_lowering(index_p, lambda ctx, *values, **params: _index_unknown(**params))
-ad.primitive_jvps[index_p] = _index_jvp
+ad.primitive_jvps[index_p] = lambda primals, _, **params: (index_p.bind(*primals, **params), _NO_TANGENT)
 batching.primitive_batchers[index_p] = lambda values, axes, **params: (index_p.bind(*values, **params), None)
 
 

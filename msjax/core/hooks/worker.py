@@ -442,7 +442,8 @@ def barrier() -> None:
     if STATE.hooks_run:
         return
     wait_for_programs()
-    flush()
+    WORKER.wait()
+    WORKER.raise_pending()
 
 
 def wait_for_programs() -> None:
@@ -455,12 +456,6 @@ def wait_for_programs() -> None:
     except KeyboardInterrupt:
         WORKER.drop()
         raise
-
-
-def flush() -> None:
-    """Wait for the hooks whose values have arrived, and raise what they raised."""
-    WORKER.wait()
-    WORKER.raise_pending()
 
 
 def before_change(owner: Any = None) -> None:
