@@ -7,6 +7,7 @@ of the steps of a while_loop, and leaves the forms of control flow to the rules 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 import jax
@@ -47,25 +48,21 @@ class Interpreter:
         Returns:
             (a list of its results, a list that has a list of arrays for each of `block.found`).
         """
-        got, at = [], 0
+        got, rest = [], iter(probes)
 
         def visit(step, ins):
-            nonlocal at
             if isinstance(step, Counter):
                 return [_level(step.eqn, index)]
             if isinstance(step, Inside):
                 n = sum(len(f.probes) for f in (step.found if step.here is None else step.found[:-1]))
-                outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
+                outs, values = step.rule.run(self, step, ins, index, list(islice(rest, n)))
                 got.extend(values)
-                at += n
                 if step.here is None:
                     return outs
                 here, place = self._at_place, step.here
             else:
                 here, place, outs = self._here, step, ins
-            n = len(place.found.probes)
-            outs, values = here(place, outs, index, probes[at : at + n])
-            at += n
+            outs, values = here(place, outs, index, list(islice(rest, len(place.found.probes))))
             got.append(values)
             return outs
 
