@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -219,15 +219,15 @@ def _while_with_hooks(eqn):
     return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner_equations(eqn))
 
 
-def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
+def _events(block: Block, numbers: Iterator[list[int]]) -> list[Any]:
     """The events of a Block, as Happens, Loop and FromCallbacks objects.
 
     Args:
-        numbers: of each of `block.found`, the numbers of its values among the outputs.
+        numbers: of each of `block.found`, the numbers of its values among the outputs; those of what comes after the Block stay.
     """
-    events, numbers = [], iter(numbers)
     if not block.steps:
         return _callbacks_in(block.closed.jaxpr.eqns)
+    events = []
     for step in block.steps:
         if isinstance(step, Plain):
             events += _callbacks_in(step.eqns)
@@ -236,7 +236,7 @@ def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
             if step.found.kind == "hook":
                 events += _happening(step.eqn, values)
         elif isinstance(step, Inside):
-            events += _inside(step, [next(numbers) for _ in step.found])
+            events += _inside(step, numbers)
     return events
 
 
@@ -249,11 +249,7 @@ def _happening(eqn, values):
 
 def _inside(step, numbers):
     name = step.eqn.primitive.name
-    events, at = [], 0
-    for block in step.blocks:
-        n = len(block.found)
-        events += _events(block, numbers[at : at + n])
-        at += n
+    events = [event for block in step.blocks for event in _events(block, numbers)]
     if name == "scan":
         return [Loop(scan_steps(step.eqn), events)]
     if name == "shard_map":
@@ -431,18 +427,11 @@ class Observing:
 
     def _flat(self, jaxpr):
         """(equations, results) of a program all of whose events are at its own level."""
-        eqns, numbers, more = [], {}, []
-        for eqn in jaxpr.eqns:
-            if eqn.primitive is not hook_p:
-                eqns.append(eqn)
-                continue
-            for bound in eqn.params["bound"]:
-                values = []
-                for v in map(eqn.invars.__getitem__, bound.at):
-                    values.append(numbers.setdefault(id(v), len(more)))
-                    if values[-1] == len(more):
-                        more.append(v)
-                self.events.append(Happens(bound.event, tuple(values), None, bound.lanes))
+        eqns = [eqn for eqn in jaxpr.eqns if eqn.primitive is not hook_p]
+        calls = [(bound, eqn.invars) for eqn in jaxpr.eqns if eqn.primitive is hook_p for bound in eqn.params["bound"]]
+        once = Once()
+        more = once.packed([[operands[i] for i in bound.at] for bound, operands in calls])
+        self.events = [Happens(bound.event, tuple(at), None, bound.lanes) for (bound, _), at in zip(calls, once.numbers)]
         return _from_memory(eqns, [*jaxpr.outvars, *more], more)
 
     def _interpreted(self, closed, axes):
@@ -453,7 +442,7 @@ class Observing:
             outs, got = _EventInterpreter().run(block, inputs)
             once = Once()
             values = once.packed(got)
-            self.events = _events(block, once.numbers)
+            self.events = _events(block, iter(once.numbers))
             return [*outs, *values]
 
         made = jax.make_jaxpr(run, axis_env=list(axes))(*closed.in_avals)
