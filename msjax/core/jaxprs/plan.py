@@ -336,10 +336,10 @@ class Planner:
         if primitive is index_p:
             # Without edits, the program is written anew, and evaluated later.
             return None if self.edits is None else Counter(eqn)
-        if primitive is place_p:
-            return self._named(eqn, "site", path, barrier, hidden)
-        if primitive.name == "name":
-            return self._named(eqn, "checkpoint_name", path, barrier, hidden)
+        if primitive is place_p or primitive.name == "name":
+            name, kind = eqn.params["name"], "site" if primitive is place_p else "checkpoint_name"
+            # What jax.grad of nested checkpoints computes for the first time may be part of what it computes again.
+            return None if hidden and name in self.counts else self._place(eqn, [name], kind, path, barrier)
         rule = self.rules.get(primitive.name)
         if rule is None:
             inner = jax_slots.inner_jaxprs(eqn)
@@ -365,11 +365,6 @@ class Planner:
             return here
         found = list(rule.found(eqn, [b.found for b in blocks], self.max_steps))
         return Inside(eqn, rule, blocks, found if here is None else [*found, here.found], here)
-
-    def _named(self, eqn, kind, path, barrier, hidden):
-        name = eqn.params["name"]
-        # What jax.grad of nested checkpoints computes for the first time may be part of what it computes again.
-        return None if hidden and name in self.counts else self._place(eqn, [name], kind, path, barrier)
 
     def _numbered(self, name):
         count = self.counts[name] = self.counts.get(name, -1) + 1
