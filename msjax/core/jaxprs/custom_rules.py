@@ -7,7 +7,7 @@ derivative; of the values of the places, and of the results with respect to a pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,7 +81,7 @@ def custom_vjp(
         if probes:
             # Whoever differentiates all this once more meets the user's rule again, not the code of its forward part.
             outs, got = call(list(ins), index, probes)
-        return (outs, got), (back, through, index, Numbers(at, tuple(map(Shape.of, map(jax.typeof, ins)))))
+        return (outs, got), (back, through, index, Numbers(tuple(at), tuple(map(Shape.of, map(jax.typeof, ins)))))
 
     def backward(residuals, cts):
         back, through, index, numbers = residuals
@@ -102,14 +102,12 @@ def custom_vjp(
     return call(list(ins), index, probes)
 
 
-class Numbers:
+@jax.tree_util.register_static
+class Numbers(NamedTuple):
     """Which inputs are differentiated, and the shapes of all."""
 
-    def __init__(self, at: Sequence[int], shapes: tuple[Any, ...]):
-        self.at, self.shapes = at, shapes
-
-
-jax.tree_util.register_pytree_node(Numbers, lambda n: ((), (tuple(n.at), n.shapes)), lambda aux, _: Numbers(*aux))
+    at: tuple[int, ...]
+    shapes: tuple[Any, ...]
 
 
 def instantiated(ct: Any) -> Any:
