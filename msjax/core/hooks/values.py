@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
 from msjax.core.base import jax_slots
-from msjax.core.base.arrays import CONCRETE, is_tracer
+from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import where
 from msjax.core.base.state import STATE
 from msjax.core.hooks.batching import after_latest_call, tie_calls_to
@@ -84,13 +84,10 @@ class Values(ValueKind):
 
     def under_jax_transform(self, given: Iterable[Any]) -> bool:
         """Whether jax, not the tape, differentiates these values: under a jax transformation, also inside of a program."""
-        for array in map(self.raw, given):
-            if array.__class__ not in CONCRETE and is_tracer(array):
-                found = STATE.differentiated_by_jax()
-                if found:
-                    STATE.comes_to_node()
-                return found
-        return False
+        if not any(map(is_tracer, map(self.raw, given))) or not STATE.differentiated_by_jax():
+            return False
+        STATE.comes_to_node()
+        return True
 
     def through_custom_vjp(
         self, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
