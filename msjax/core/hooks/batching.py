@@ -144,14 +144,8 @@ batching.primitive_batchers[hook_p] = _batched
 
 
 def _bind(values, bound, done, kept=False):
-    """Put a callback into the program, after earlier ones: nothing else says that forward comes before backward.
-
-    Args:
-        done: the result of an earlier callback that this one may use, or None.
-
-    Returns:
-        The callback's result: False, as an array that the compiler does not know.
-    """
+    """Put a callback into the program, after earlier ones, and the one that gave `done`: nothing else says that forward comes before backward.
+    Its result is False, as an array that the compiler does not know."""
     before = [] if done is None else [done]
     last = None if STATE.latest_call is None else STATE.latest_call()
     if last is not None and last is not done:

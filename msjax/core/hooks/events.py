@@ -129,12 +129,9 @@ class Event:
 
 
 class Standing:
-    """Runs the events of one run, each with the hook that its slot has then.
+    """Runs the events of one run, given in the order in which they come, each with the hook that its slot has then.
 
     All observers of one call of a module are looked up when the first of them runs, since a hook may remove itself.
-
-    Args:
-        events: in the order in which they come.
     """
 
     def __init__(self, events: Iterable[Event]):

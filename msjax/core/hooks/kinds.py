@@ -218,8 +218,6 @@ def gradients_result(
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
     Args:
-        values (Values): says what a value is.
-        fn: the hook.
         kind: the kind of hook, as messages name it.
         result: what the hook returned.
         grads: the tuple of gradients that the hook got, None where there is no gradient.

@@ -89,7 +89,6 @@ class Tracing:
     """A context in which `site` names values, and edits them.
 
     Args:
-        edits: the edits.
         parts: (pattern of a path, Part) of the parts of modules that are places.
         scopes: whether operations note in which module they are.
     """
@@ -131,13 +130,7 @@ class Tracing:
 def module_call(
     path: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], named: bool = True
 ) -> Any:
-    """Call a module; within a capture, its output and those parts of its values that are asked for are places.
-
-    Args:
-        path: the module's path.
-        function (callable): the call.
-        named: whether the output as a whole is a place.
-    """
+    """Call a module; within a capture, those parts of its values that are asked for are places, and if `named`, its output as a whole."""
     if STATE.capture is None:
         return function(*args, **kwargs)
     with scope_of(path):

@@ -78,7 +78,6 @@ class CallFrame(Frame):
 
         Args:
             function (callable): called with the arguments after the forward pre hooks.
-            args (tuple), kwargs (dict): the arguments of the call.
         """
         subject, table_of, values, delivery = self.subject, self.table_of, self.values, STATE.delivery
         if values.has_tracers(args, kwargs) if delivery is NOW else delivery.begins_batch:
