@@ -89,7 +89,9 @@ class Event:
     collected = False
 
     def __init__(self, fn: Callable[..., Any], args: Template, place: HookPlace, slot: Slot | None = None):
-        self._hook = HasFunction(fn) if slot is None else None  # a program keeps no hook that comes and goes
+        own = HasFunction(fn)
+        # The present hook: a program keeps none that comes and goes.
+        self.hook: Callable[[], HasFunction] = (lambda: own) if slot is None else slot.hook
         self.args = args
         self.place = place
         self.slot = slot
@@ -106,10 +108,6 @@ class Event:
         event = cls(fn, Template(tuple(values), ValueKind()), HookPlace(what))
         event.observes, event.first = False, first
         return event, event.args.taken()
-
-    def hook(self) -> HasFunction:
-        """The present hook."""
-        return self.slot.hook() if self._hook is None else self._hook  # pyright: ignore[reportOptionalMemberAccess]
 
     @property
     def what(self) -> str:
@@ -189,7 +187,6 @@ class Template:
     Args:
         tree: the value while the program is traced. Its traced values become holes; other values are made anew around the same
             array, and all else is the same object each time.
-        values (Values): says what a value is.
         weakly: a class whose instances are held weakly.
         head: functions whose results come before the items of `tree`, a tuple then; the module, for most hooks.
 
@@ -236,8 +233,6 @@ class Template:
             self._add_hole(value)
         elif isinstance(value, weakly):
             code += (weakref.ref(value),), "()"
-        elif value is None or isinstance(value, bool):
-            code.append(repr(value))
         else:
             leaves, treedef = jax.tree.flatten(value, is_leaf=values.is_leaf)
             if len(leaves) == 1 and leaves[0] is value:  # the same object each time
