@@ -37,7 +37,9 @@ class SourceLines:
                 if not is_own(frame.file_name):
                     break
                 name = frame.function_name.rpartition(".")[2]
-                if name.isidentifier() and not name.startswith("_") and _offers_functions(frame.file_name):
+                # The methods of arrays are made by functions with other names.
+                offers = any(room in frame.file_name for room in _FUNCTIONS) and not frame.file_name.endswith("array_methods.py")
+                if offers and name.isidentifier() and not name.startswith("_"):
                     found.append((name, f"{caller.file_name}:{caller.line_num}"))
             self._calls[traceback] = tuple(dict.fromkeys(found))
         return self._calls[traceback]
@@ -64,8 +66,3 @@ class SourceLines:
                 (f"{os.path.basename(f.file_name)}:{f.line_num}" for f in traceback.frames if not is_own(f.file_name)), "?"
             )
         return self._of_traceback[traceback]
-
-
-def _offers_functions(file_name):
-    # The methods of arrays are made there by functions with other names.
-    return any(room in file_name for room in _FUNCTIONS) and not file_name.endswith("array_methods.py")
