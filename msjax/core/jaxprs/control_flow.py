@@ -90,15 +90,12 @@ def _jit(interpreter, step, ins, index, probes):
             return outs, once.packed(got)
 
         call.__name__ = call.__qualname__ = params["name"]
-        shardings = (
-            _formats(params["in_shardings"], params["in_layouts"]),
-            _formats(params["out_shardings"], params["out_layouts"]),
-        )
+        into, out = (_formats(params[f"{side}_shardings"], params[f"{side}_layouts"]) for side in ("in", "out"))
         given = {}
-        if any(s is not None for s in shardings[0]):
-            given["in_shardings"] = (*shardings[0], None, None)
-        if any(s is not None for s in shardings[1]):
-            given["out_shardings"] = (list(shardings[1]), None)
+        if any(s is not None for s in into):
+            given["in_shardings"] = (*into, None, None)
+        if any(s is not None for s in out):
+            given["out_shardings"] = (out, None)
         jitted = jax.jit(
             call,
             donate_argnums=tuple(i for i, donated in enumerate(params["donated_invars"]) if donated),
@@ -129,7 +126,7 @@ class Once:
 
 def _formats(shardings, layouts):
     known = [s if isinstance(s, Sharding) else None for s in shardings]
-    return tuple(s if layout is None else Format(layout, s) for s, layout in zip(known, layouts))
+    return [s if layout is None else Format(layout, s) for s, layout in zip(known, layouts)]
 
 
 # ---- loops
@@ -208,12 +205,11 @@ def _while(interpreter, step, ins, index, _probes):
         carry, counter, kept, go_on = state
         outs, got = interpreter.run(block, [*consts, *carry], (*index, counter) if block.indexed else index, [])
         kept = interpreter.kept_of_step(block, kept, got, counter)
-        if go_on is None:
-            return outs, counter + 1, kept, None
-        if jnp.ndim(go_on):
-            # Examples that have ended keep their state while others go on.
-            outs = [jnp.where(wide(go_on, a), a, b) for a, b in zip(outs, carry)]
-        go_on, kept = asked(outs, kept, counter + 1)
+        if go_on is not None:
+            if jnp.ndim(go_on):
+                # Examples that have ended keep their state while others go on.
+                outs = [jnp.where(wide(go_on, a), a, b) for a, b in zip(outs, carry)]
+            go_on, kept = asked(outs, kept, counter + 1)
         return outs, counter + 1, kept, go_on
 
     kept, counter, go_on = [zeros(f) for f in step.found], interpreter.first_step(block), None

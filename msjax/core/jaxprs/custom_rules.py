@@ -86,7 +86,7 @@ def custom_vjp(
     def backward(residuals, cts):
         back, through, index, numbers = residuals
         seen = any(not isinstance(ct, SymbolicZero) for ct in jax.tree.leaves(cts[1]))
-        outs, got = jax.tree.map(instantiated, cts)
+        outs, got = jax.tree.map(lambda ct: zero(ct) if isinstance(ct, SymbolicZero) else ct, cts)
         own = interpreter.traced_again(lambda back, outs: list(back(outs)), (back, outs), index)
         probed = list(through((outs, jax.tree.map(zero, got)))[1]) if probes else []
         if seen:
@@ -108,11 +108,6 @@ class Numbers(NamedTuple):
 
     at: tuple[int, ...]
     shapes: tuple[Any, ...]
-
-
-def instantiated(ct: Any) -> Any:
-    """A tangent or cotangent as an array."""
-    return zero(ct) if isinstance(ct, SymbolicZero) else ct
 
 
 def zero(ct: Any) -> Any:

@@ -25,7 +25,6 @@ def in_groups(eqns: Sequence[jex.JaxprEqn], step_of: Callable[[int, jex.JaxprEqn
     """The steps of equations, in which those that have none stand together, as lists.
 
     Args:
-        eqns: the equations.
         step_of: from the number of an equation and the equation to its step, or to None.
     """
     steps: list[Any] = []
@@ -73,7 +72,6 @@ def walk(
     """The results of a jaxpr, evaluated step by step.
 
     Args:
-        closed: the ClosedJaxpr.
         steps: the Plain ones are run as they are; none for a jaxpr that stays as it is.
         args: the values of its inputs.
         visit: from any other step and the inputs of its equation to the equation's results; called in the equation's own context.

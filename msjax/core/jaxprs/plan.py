@@ -182,7 +182,6 @@ class Block:
     """A jaxpr as a list of steps.
 
     Attributes:
-        closed: the ClosedJaxpr.
         steps: what `interpreter.Interpreter` runs, one after the other; none if all of it stays as it is.
         found: the selected places inside, in program order.
         indexed: True if an edit inside may ask for the numbers of the iterations.
