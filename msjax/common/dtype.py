@@ -6,7 +6,7 @@ import builtins
 import enum
 import functools
 import types
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import ml_dtypes
@@ -104,14 +104,9 @@ class Type:
     def __repr__(self) -> str:
         return f"mindspore.{self.code}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _by_code, (self.code,)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
+    def __reduce__(self) -> str:
+        # The name of the singleton: pickles refer to it, and copies are the type itself.
+        return next(name for name, value in globals().items() if value is self)
 
 
 class _Kinds(type):
@@ -204,9 +199,6 @@ _BY_PY = {
     builtins.tuple: tuple_,
     type(None): type_none,
 }
-_SINGLETONS = {
-    t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none, qint4x2]
-}
 
 
 class QuantDtype(enum.Enum):
@@ -223,10 +215,6 @@ class QuantDtype(enum.Enum):
     def value(self) -> builtins.int:
         """The number of the type."""
         return self._value_
-
-
-def _by_code(code: str) -> Type:
-    return _SINGLETONS[code]
 
 
 def from_np(np_dtype: np.dtype[Any] | type[Any]) -> Type:
