@@ -219,10 +219,7 @@ class QuantDtype(enum.Enum):
 
 def from_np(np_dtype: np.dtype[Any] | type[Any]) -> Type:
     """The type of a numpy (or jax) dtype; TypeError for one that has no counterpart."""
-    found = _BY_NP.get(np_dtype)
-    if found is not None:
-        return found
-    found = _BY_NP.get(np.dtype(np_dtype))
+    found = _BY_NP.get(np_dtype) or _BY_NP.get(np.dtype(np_dtype))
     if found is None:
         raise TypeError(f"msjax has no data type for numpy's {np.dtype(np_dtype)}; it offers {', '.join(map(str, all_types))}.")
     return found
@@ -245,11 +242,11 @@ def as_dtype(value: DTypeLike, what: str = "dtype") -> Type:
         found = _BY_NAME.get(value) or _BY_NAME.get(value.lower())
         if found is not None:
             return found
-    elif value in (builtins.bool, builtins.int, builtins.float):
-        return {builtins.bool: bool_, builtins.int: int64, builtins.float: float32}[value]
+    elif value is builtins.float:
+        return float32
     elif value is not None:
         try:
-            return from_np(np.dtype(value))
+            return from_np(value)
         except TypeError as error:
             raise TypeError(f"{what} should be a msjax data type such as ms.float32, but got {value!r}.") from error
     raise TypeError(f"{what} should be a msjax data type such as ms.float32, but got {value!r}.")
@@ -282,9 +279,8 @@ def dtype_to_nptype(type_: DTypeLike) -> type[np.generic]:
 
 def dtype_to_pytype(type_: Type) -> type[Any]:
     """The Python type of a msjax type: bool, int, float, complex, str, list or tuple."""
-    by_kind = {"b": builtins.bool, "i": builtins.int, "u": builtins.int, "f": builtins.float, "c": builtins.complex}
     if type_.np is not None:
-        return by_kind[type_.kind]
+        return type(np.zeros((), type_.np).item())
     return {string: str, list_: list, tuple_: tuple, type_none: type(None)}[type_]
 
 
@@ -301,13 +297,10 @@ def pytype_to_dtype(obj: object) -> Type:
     """
     if isinstance(obj, Type):
         return obj
-    if isinstance(obj, np.dtype):
+    if isinstance(obj, type) and obj in _BY_PY:
+        return _BY_PY[obj]
+    if isinstance(obj, np.dtype) or (isinstance(obj, type) and issubclass(obj, np.generic)):
         return from_np(obj)
-    if isinstance(obj, type):
-        if obj in _BY_PY:
-            return _BY_PY[obj]
-        if issubclass(obj, np.generic):
-            return from_np(np.dtype(obj))
     raise NotImplementedError(f"msjax has no data type for {obj!r}.")
 
 

@@ -80,7 +80,8 @@ def test_groups():
 @pytest.mark.parametrize(
     "value, dtype",
     [("float32", ms.float32), ("Int8", ms.int8), ("bool_", ms.bool_), (float, ms.float32), (int, ms.int64), (bool, ms.bool_)]
-    + [(np.float16, ms.float16), (np.dtype("uint8"), ms.uint8), (jnp.bfloat16, ms.bfloat16), (ms.int16, ms.int16)],
+    + [(np.float16, ms.float16), (np.dtype("uint8"), ms.uint8), (jnp.bfloat16, ms.bfloat16), (ms.int16, ms.int16)]
+    + [(np.dtype(kind), ms.pytype_to_dtype(kind)) for kind in (bool, int, float)],
     ids=str,
 )
 def test_as_dtype(value, dtype):
