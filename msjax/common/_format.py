@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import ml_dtypes
 import numpy as np
 
@@ -17,13 +19,11 @@ def value_text(value: JaxArray, kind: str, spec: str = "") -> str:
     array = np.asarray(value)
     if kind == "str":
         return format_str(array)
-    if kind == "repr":
-        return format_repr(array, mstype.from_np(array.dtype).name)
-    if kind == "numpy" and array.size and array.dtype != ml_dtypes.bfloat16:
-        with np.printoptions(legacy="1.25"):
-            return _in_head(array, mstype.from_np(array.dtype).name, np.array2string(array, separator=", "))
-    if kind == "numpy":
-        return value_text(value, "repr")
+    if kind != "format":
+        shape = "[" + ", ".join(map(str, array.shape)) + "]"
+        break_after_value = "\n" if array.ndim > 1 else " "
+        body = _body(array, kind == "numpy")
+        return f"Tensor(shape={shape}, dtype={mstype.from_np(array.dtype)}, value={break_after_value}{body})"
     if array.size != 1:
         raise ValueError(f"Only a Tensor of one element can be formatted as {spec!r}, but got shape {array.shape}.")
     return format(array.item(), spec)
@@ -53,56 +53,32 @@ def _scalar(value) -> str:
     return np.format_float_scientific(value, trim="-")
 
 
-def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str:
-    """The text of a Tensor inside a tuple, or of ``repr(tensor)``."""
+def _body(array, as_numpy):
+    """The elements of a Tensor inside a tuple, or of ``repr(tensor)``; in numpy's form if it came from there."""
     if array.size == 0:
-        body = ""
-    elif array.ndim == 0:
-        body = _Elements(array).form(array[()])
-    elif array.ndim == 1:
-        body = _vector(array, _Elements(array))
-    else:
-        body = _matrix(array, _Elements(array), 1)
-    return _in_head(array, dtype_name, body, head)
+        return ""
+    if as_numpy and array.dtype != ml_dtypes.bfloat16:
+        with np.printoptions(legacy="1.25"):
+            return np.array2string(array, separator=", ")
+    element = _formatter(array)
+    if array.ndim == 0:
+        return element(array[()])
+    return _vector(array, element) if array.ndim == 1 and array.size <= _LONGEST else _abbreviated(array, element)
 
 
-def _in_head(array, dtype_name, body, head="Tensor"):
-    shape = "[" + ", ".join(map(str, array.shape)) + "]"
-    break_after_value = "\n" if array.ndim > 1 else " "
-    return f"{head}(shape={shape}, dtype={dtype_name}, value={break_after_value}{body})"
-
-
-class _Elements:
-    """Formats the elements of one array so that they line up.
-
-    Attributes:
-        form: text of one element.
-        width: columns that each element takes.
-        per_line: elements of a vector on one line.
-    """
-
-    def __init__(self, array: np.ndarray):
-        kind = "g" if array.dtype == ml_dtypes.bfloat16 else array.dtype.kind
-        self.per_line = 12 if kind in "fgb" else 24
-        self.width = 0
-        if array.ndim == 0 and kind == "f":
-            kind = "g"
-        if kind == "f":
-            digits = 4 if array.dtype.itemsize == 2 else 8
-            self.width = digits + 7
-            self.form = lambda v: f"{float(v):.{digits}e}"
-        elif kind == "c":
-            self.form = lambda v: "%g%+gj" % (v.real, v.imag)
-        elif kind == "b":
-            self.width = 5 if array.ndim else 0
-            self.form = lambda v: str(bool(v))
-        else:
-            self.form = (lambda v: "%g" % float(v)) if kind == "g" else (lambda v: str(int(v)))
-            if array.ndim:
-                self.width = max(len(self.form(v)) for v in _shown(array).ravel())
-
-    def __call__(self, value: object) -> str:
-        return self.form(value).rjust(self.width)
+def _formatter(array):
+    """A function that gives the text of one element, so that all line up."""
+    kind = "g" if array.dtype == ml_dtypes.bfloat16 or (array.dtype.kind == "f" and not array.ndim) else array.dtype.kind
+    if kind == "f":
+        digits = 4 if array.dtype.itemsize == 2 else 8
+        return lambda v: f"{float(v):{digits + 7}.{digits}e}"
+    if kind == "c":
+        return lambda v: "%g%+gj" % (v.real, v.imag)
+    if kind == "b":
+        return lambda v: str(bool(v)).rjust(5 if array.ndim else 0)
+    form = (lambda v: "%g" % float(v)) if kind == "g" else (lambda v: str(int(v)))
+    width = max(len(form(v)) for v in _shown(array).ravel()) if array.ndim else 0
+    return lambda v: form(v).rjust(width)
 
 
 def _shown(array: np.ndarray) -> np.ndarray:
@@ -115,29 +91,19 @@ def _shown(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _vector(array: np.ndarray, element: _Elements) -> str:
-    if array.size > _LONGEST:
-        return _cut(array, element)
+def _vector(array, element):
     words = [element(v) for v in array]
-    n = element.per_line
+    n = 12 if mstype.from_np(array.dtype).kind in "fb" else 24
     lines = [", ".join(words[i : i + n]) for i in range(0, len(words), n)]
     # MindSpore breaks the line before the bracket, too, if the last line is full.
     return "[" + ", \n ".join(lines) + ("\n ]" if len(words) % n == 0 else "]")
 
 
-def _cut(array: np.ndarray, element: _Elements) -> str:
-    words = [element(v) for v in (*array[:_EDGE], *array[-_EDGE:])]
-    return "[" + ", ".join(words[:_EDGE]) + " ... " + ", ".join(words[_EDGE:]) + "]"
-
-
-def _matrix(array: np.ndarray, element: _Elements, depth: int) -> str:
-    n = len(array)
-    if array.ndim == 1:
-        return "[" + ", ".join(map(element, array)) + "]" if n <= 2 * _EDGE else _cut(array, element)
-    shown = range(n) if n <= 2 * _EDGE else [*range(_EDGE), *range(n - _EDGE, n)]
-    rows = [_matrix(array[i], element, depth + 1) for i in shown]
-    margin = "\n" + " " * depth
-    if n <= 2 * _EDGE:
-        return "[" + ("," + margin).join(rows) + "]"
-    top, bottom = ("," + margin).join(rows[:_EDGE]), ("," + margin).join(rows[_EDGE:])
-    return f"[{top},{margin}...{margin}{bottom}]"
+def _abbreviated(array, element, depth=1):
+    """The text of a long vector, or of a matrix."""
+    text, between, gap = element, ", ", " ... "
+    if array.ndim > 1:
+        margin = "\n" + " " * depth
+        text, between, gap = partial(_abbreviated, element=element, depth=depth + 1), "," + margin, f",{margin}...{margin}"
+    edges = [array] if len(array) <= 2 * _EDGE else [array[:_EDGE], array[-_EDGE:]]
+    return "[" + gap.join(between.join(map(text, edge)) for edge in edges) + "]"
