@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
-from msjax.common.dtype import DTypeLike, Type
+from msjax.common.dtype import DTypeLike
 from msjax.common.run_state import LOCK
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.core.base.typing import JaxArray
@@ -78,7 +78,8 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
         if type(data) is int and (target is not None or not -(2**31) <= data < 2**31):
             data = _integer(data)
             return _made(data, target or _inferred_type(data))
-        return _made(data, target or mstype.to_jax(_python_type(data)))
+        python_type = next(kind for kind in (bool, int, float, complex) if isinstance(data, kind))
+        return _made(data, target or mstype.to_jax(python_type))
     if isinstance(data, (list, tuple)):
         data, inferred = _from_nested(data)
         return data.astype(target) if isinstance(data, jax.Array) and target is not None else _made(data, target or inferred)
@@ -117,26 +118,19 @@ def _integer(value) -> np.ndarray:
     return np.array(value, np.uint64 if value > _LARGEST else np.int64)
 
 
-def _python_type(value) -> Type:
-    if isinstance(value, bool):
-        return mstype.bool_
-    if isinstance(value, int):
-        return mstype.int64
-    return mstype.float32 if isinstance(value, float) else mstype.complex128
-
-
-def _is_leaf(value):
+def is_leaf(value: object) -> bool:
+    """For jax.tree's `is_leaf`: Tensors are leaves, and so is None, which jax would leave out."""
     return value is None or isinstance(value, TensorBase)
 
 
 def _from_nested(data):
     """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
-    leaves = jax.tree.leaves(data, is_leaf=_is_leaf)
+    leaves = jax.tree.leaves(data, is_leaf=is_leaf)
     if any(is_tracer(v._value if isinstance(v, TensorBase) else v) for v in leaves):
         # Only jax can put traced values together, known ones, too, along which it differentiates.
-        array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf))
+        array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=is_leaf))
         return array, array.dtype
-    plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, TensorBase) else v, data, is_leaf=_is_leaf)
+    plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, TensorBase) else v, data, is_leaf=is_leaf)
     try:
         array = in_native_order(np.array(plain))
     except ValueError as error:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import as_array, concrete, value_now
+from msjax.common.arrays import as_array, concrete, is_leaf as is_leaf, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
 from msjax.core.base.arrays import CONCRETE, is_tracer
@@ -487,11 +487,6 @@ def is_tensor(obj: object) -> TypeIs[Tensor]:
         (True, False)
     """
     return isinstance(obj, Tensor)
-
-
-def is_leaf(value: object) -> bool:
-    """For jax.tree's `is_leaf`: Tensors are leaves, and so is None, which jax would leave out."""
-    return value is None or isinstance(value, Tensor)
 
 
 def tensors_in(value: PyTree) -> list[Tensor]:
