@@ -219,16 +219,12 @@ class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
         return memo.setdefault(id(self), self._like(wrap(self._value)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (np.asarray(self._value), self.name, self.requires_grad)
+        return Parameter, (np.asarray(self._value), self.name, self.requires_grad)
 
     def __str__(self) -> str:
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
-
-
-def _rebuild(array, name, requires_grad):
-    return Parameter(as_array(array), name=name, requires_grad=requires_grad)
 
 
 class ParameterTuple(tuple[Parameter, ...]):

@@ -295,7 +295,7 @@ class Tensor(TensorMethods):
         return memo.setdefault(id(self), wrap(self._value))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (np.asarray(concrete(self, "pickle")),)
+        return Tensor, (np.asarray(concrete(self, "pickle")),)
 
     if not TYPE_CHECKING:
 
@@ -306,14 +306,8 @@ class Tensor(TensorMethods):
                     return view.read(self, name)
                 if name == "_node":
                     return None
-            raise AttributeError(
-                f"msjax's Tensor has no attribute {name!r}"
-                + (
-                    "."
-                    if name.startswith("_")
-                    else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function."
-                )
-            )
+            offered = "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function"
+            raise AttributeError(f"msjax's Tensor has no attribute {name!r}{'' if name.startswith('_') else offered}.")
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
@@ -322,6 +316,8 @@ class Tensor(TensorMethods):
             raise TypeError(f"For 'from_numpy', the argument should be a numpy array, but got {type(array).__name__}.")
         return of_numpy(wrap(as_array(array)))
 
+
+from_numpy = Tensor.from_numpy
 
 _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is being recorded, was given to code outside of msjax
 (jax.numpy, jax.tree or a jax transformation), which would cut its gradient without a word. Ways out:
@@ -413,11 +409,7 @@ def renewed(value: PyTree) -> PyTree:
 
 
 def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
-    """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments.
-
-    Raises:
-        RuntimeError: a list or dict among the arguments holds itself.
-    """
+    """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments, see `has_tracers`."""
     return STATE.trace is not None or has_tracers(args, kwargs)
 
 
@@ -444,10 +436,6 @@ def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None, de
     return False
 
 
-def _rebuild(array):
-    return wrap(as_array(array))
-
-
 jax.tree_util.register_pytree_with_keys(
     Tensor,
     lambda t: (((jax.tree_util.GetAttrKey("value"), t._escaping()),), None),
@@ -471,11 +459,6 @@ def tensor(
         True
     """
     return Tensor(input_data, dtype, shape, init, const_arg)
-
-
-def from_numpy(array: np.ndarray) -> Tensor:
-    """A Tensor of a numpy array's data; see `Tensor.from_numpy`."""
-    return Tensor.from_numpy(array)
 
 
 def is_tensor(obj: object) -> TypeIs[Tensor]:
