@@ -52,6 +52,13 @@ class _OfTensor(Tensor if TYPE_CHECKING else object):
         __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
         __iand__ = __ior__ = __ixor__ = defer_to_tensor
         __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
+        __repr__ = Tensor.__repr__
+        __str__ = Tensor.__str__
+
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        """A copy, as ``copy.copy()`` makes it; with arguments, nnx's ``Variable.copy``."""
+        variable: Any = self
+        return nnx.Variable.copy(variable, *args, **kwargs) if args or kwargs else self.__copy__()
 
 
 class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
@@ -145,11 +152,7 @@ class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
     cache_enable = False
     layerwise_parallel = False
     parallel_optimizer = True
-
-    @property
-    def inited_param(self) -> None:
-        """None: data is there from the start."""
-        return None
+    inited_param = None  # data is there from the start
 
     # ---- data
 
@@ -178,7 +181,7 @@ class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
         Raises:
             TypeError: `data` is not a Tensor or number.
         """
-        if isinstance(data, (bool, int, float)) or isinstance(data, Tensor):
+        if isinstance(data, (bool, int, float, Tensor)):
             self._replace(as_array(data, self.dtype))
             return self
         raise TypeError(
@@ -196,21 +199,13 @@ class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
             init: "same" for the same data; a number, an initializer or its name for new data.
         """
         if isinstance(init, str) and init == "same":
-            data = wrap(self._value)
-        elif isinstance(init, Tensor):
-            data = init
-        else:
-            data = wrap(initial_array(init, self.shape, self.dtype))
-        return self._like(data)
+            return self._like(wrap(self._value))
+        return self._like(init if isinstance(init, Tensor) else wrap(initial_array(init, self.shape, self.dtype)))
 
-    def _like(self, data, name=None) -> Parameter:
-        other = Parameter(data, name=name or self.name, requires_grad=self.requires_grad)
-        other._metadata["named"] = self.is_named or name is not None
+    def _like(self, data) -> Parameter:
+        other = Parameter(data, name=self.name, requires_grad=self.requires_grad)
+        other._metadata["named"] = self.is_named
         return other
-
-    def copy(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
-        return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
     def __copy__(self) -> Parameter:
         return self.clone()
@@ -262,11 +257,9 @@ class ParameterTuple(tuple[Parameter, ...]):
     def clone(self, prefix: str, init: InitLike = "same") -> ParameterTuple:
         """New Parameters, each named ``prefix.name``; `init` as in `Parameter.clone`."""
         check_str(prefix, "prefix", "ParameterTuple.clone")
-        clones = []
-        for parameter in self:
-            clone = parameter.clone(init)
-            clone.name = f"{prefix}.{parameter.name}"
-            clones.append(clone)
+        clones = [parameter.clone(init) for parameter in self]
+        for clone in clones:
+            clone.name = f"{prefix}.{clone.name}"
         return ParameterTuple(clones)
 
 
@@ -297,13 +290,5 @@ class Buffer(_OfTensor, Tensor, nnx.BatchStat[Any], metaclass=Kind):
     def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
-    def copy(self, *args: Any, **kwargs: Any) -> Any:
-        """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
-        return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
-
     def __copy__(self) -> Tensor:
         return wrap(self._value)
-
-    if not TYPE_CHECKING:
-        __repr__ = Tensor.__repr__
-        __str__ = Tensor.__str__
