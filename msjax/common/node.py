@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.common.run_state import ROOT, SEQUENCE, STATE, Edge, Grads, Need, Node, RecordedGrads, Scope
+from msjax.common.run_state import ROOT, STATE, Edge, Grads, Need, Node, RecordedGrads, Scope
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.typing import JaxArray
 
@@ -60,10 +60,8 @@ class RootLeaf(Node):
     is_leaf = True
 
     def __init__(self, tensor: Tensor):
-        # Node.__init__, written out: a network has one for each Parameter.
-        self.seq: int = next(SEQUENCE)
-        self.base, self.edges, self.nout = ROOT, (), 1
-        self.ref, self.hooks, self.also_run = weakref.ref(tensor), tensor._hooks, None
+        super().__init__(ROOT, ())
+        self.ref, self.hooks = weakref.ref(tensor), tensor._hooks
 
     @property
     def tensor(self) -> Tensor | None:
@@ -94,12 +92,7 @@ class FunctionNode(Node):
         label: object,
         keeps: Sequence[Tensor] = (),
     ):
-        # Inlined Node.__init__: hooks create these nodes at every call of a cell.
-        self.seq: int = next(SEQUENCE)
-        self.base = base
-        self.edges: Any = edges  # a list; None once released
-        self.nout = nout
-        self.hooks = self.also_run = None
+        super().__init__(base, edges, nout)
         self.function: Any = function  # None once released
         self.label = label
         self.keeps: Sequence[Tensor] = keeps
@@ -109,12 +102,7 @@ class FunctionNode(Node):
         return str(self.label)
 
     def pull(self, cts: list[JaxArray | None], need: Need) -> Grads:
-        if len(cts) == 1:
-            grads = self.function([None if cts[0] is None else wrap(cts[0])])
-        else:
-            grads = self.function([None if c is None else wrap(c) for c in cts])
-        if len(grads) == 1:
-            return (None if grads[0] is None else grads[0]._value,)
+        grads = self.function([None if c is None else wrap(c) for c in cts])
         return [None if g is None else g._value for g in grads]
 
     def pull_recorded(self, cts: list[Tensor | None], need: Need) -> RecordedGrads:
