@@ -69,10 +69,6 @@ class HookList:
         self.hooks.pop(id, None)
         self._tell_copies()
 
-    @property
-    def _hooks(self) -> tuple[Hook, ...]:
-        return self.gradient
-
     def _set_hooks(self, hooks):
         HookTable.before_change(self)
         put_back(self.hooks, {hook.id: hook for hook in hooks})
@@ -110,12 +106,10 @@ class HookList:
         # Python makes this of a list, which goes through the dict in one step: in tuple(), it may collect garbage, and run other threads, on the way.
         return (*self.hooks.values(),)
 
+    _hooks = gradient
+
     def _hooks_around(self):
         return self
-
-    def clear(self) -> None:
-        """Remove all hooks."""
-        self._set_hooks(())
 
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
@@ -147,13 +141,6 @@ def attach_hooks(tensor: Tensor, hooks: HookList) -> HookList:
             known.join(hooks)
             hooks = tensor._hooks = known
     return hooks
-
-
-def _changed(_values, hook, _text, result, grad, _owners):
-    return grad if result is None else replacement(hook, result, grad)
-
-
-_GRADIENT = HookKind("gradient", "Tensor hook", _changed)
 
 
 def _remove(hook_list, id):
@@ -210,7 +197,7 @@ def differentiates(value: Any) -> bool:
     return jax_slots.trace_of(jax.lax.stop_gradient(value)) is not jax_slots.trace_of(value)
 
 
-def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:
+def _replacement(_values, hook, _text, result, grad, _owners):
     """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape; no imaginary part is left out."""
     if not isinstance(result, Tensor):
         raise RuntimeError(
@@ -228,10 +215,9 @@ def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tenso
             f"Hook {callable_name(hook)} returned a gradient of shape {result.shape} and dtype {result.dtype}, "
             f"but expected are shape {grad.shape} and dtype {grad.dtype}."
         )
-    return _fit(result, grad)
-
-
-def _fit(result, grad):
     if result._node is not None and result._node.live():
         return result.astype(grad.dtype).broadcast_to(grad.shape)
     return wrap(jnp.broadcast_to(result._value.astype(grad._value.dtype), grad.shape))
+
+
+_GRADIENT = HookKind("gradient", "Tensor hook", _replacement)

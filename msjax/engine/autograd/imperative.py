@@ -112,7 +112,7 @@ def hooks(self: Tensor) -> list[TensorHook]:
 def remove_hook(self: Tensor) -> None:
     """Take away all functions registered with `register_hook`."""
     if self._hooks is not None:
-        self._hooks.clear()
+        self._hooks._set_hooks(())
 
 
 # ---- what requires a gradient
