@@ -103,23 +103,18 @@ class GlobalHooks:
     """The owner of the hooks that run for all cells.
 
     Attributes:
-        table: the HookTable, replaced as a whole.
-        changed: called with the new table after it was replaced.
+        _hooks: the HookTable, replaced as a whole.
+        changed: called with the new table after it was replaced; msjax.nn.cell sets it.
     """
 
-    def __init__(self):
-        self.table: HookTable = HookTable.EMPTY
-        self.changed: Callable[[HookTable], None] | None = None
-
-    @property
-    def _hooks(self) -> HookTable:
-        return self.table
+    _hooks: HookTable = HookTable.EMPTY
+    changed: Callable[[HookTable], None]
 
     def _set_hooks(self, table: HookTable) -> None:
         HookTable.before_change(self)
-        self.table = table
+        self._hooks = table
         VERSION.changed()
-        self.changed(table)  # pyright: ignore[reportOptionalCall]
+        self.changed(table)
 
 
 GLOBAL = GlobalHooks()

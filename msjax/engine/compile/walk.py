@@ -120,7 +120,7 @@ class Walk:
         self._logs: list[tuple[str, Any, int]] = []  # (name, list, depth), where code only appends
         self._asked: set[str] = set()  # texts in code that reads attributes by computed names
         self._all_read = False  # some code may read any attribute, or was not looked at
-        self._hooks(GLOBAL.table)
+        self._hooks(GLOBAL._hooks)
         for registry in sorted(HookSite.models_with_hooks, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key))
             for hook in registry.hooks:

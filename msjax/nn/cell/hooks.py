@@ -21,7 +21,7 @@ from msjax.nn.cell.parts import CellPart
 
 def hooks_of(cell: CellPart, own: HookTable | None = None) -> HookTable:
     """The hooks that run when a cell is called: those of all cells, then its own; `own` may say which these are."""
-    own, table = cell._hooks if own is None else own, GLOBAL.table
+    own, table = cell._hooks if own is None else own, GLOBAL._hooks
     if table is HookTable.EMPTY:
         return own
     if own is HookTable.EMPTY:

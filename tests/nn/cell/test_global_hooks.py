@@ -18,12 +18,12 @@ def net_of_two():
 def test_no_hooks_no_long_way():
     # Which way a call takes shows in nothing but its time; `_special` decides it.
     net = net_of_two()
-    assert GLOBAL.table is EMPTY and not net._special
+    assert GLOBAL._hooks is EMPTY and not net._special
     handle = nn.register_cell_forward_hook(lambda cell, args, out: None)
     assert net._special
     handle.remove()
     handle.remove()
-    assert GLOBAL.table is EMPTY and not net._special
+    assert GLOBAL._hooks is EMPTY and not net._special
 
 
 def test_cells_made_later_and_cells_with_hooks_of_their_own():
