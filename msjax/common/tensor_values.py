@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
@@ -82,7 +83,7 @@ class TensorValues(Values):
             # Off the tape, the node still marks where the call began.
             hooks.inputs = FunctionNode(STATE.scope, [None], 1, hooks.call_hooks, hooks)
             return args
-        leaves, treedef, at = _find(args)
+        leaves, at, join = _find(args)
         tensors = [leaves[i] for i in at]
         hooks.n_inputs = len(tensors)
         edges, base = place_on_tape(tensors)
@@ -104,7 +105,7 @@ class TensorValues(Values):
             if tensor is not leaves[i]:
                 tensor._stands_for = leaves[i]
             leaves[i] = tensor
-        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
+        return join(leaves)
 
     def on_outputs(self, hooks: CallFrame, out: Any, pre: bool) -> Any:
         if out.__class__ is Tensor and out._value.__class__ in CONCRETE:
@@ -114,7 +115,7 @@ class TensorValues(Values):
                     # The frame lets go of its node, which holds it: garbage in circles would wait for Python's collector.
                     hooks.n_outputs, through._node.also_run, hooks.inputs = 1, hooks.inputs, None  # pyright: ignore[reportOptionalMemberAccess]
                 return through
-        leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
+        leaves, at, join = _find(out)
         tensors = [leaves[i] for i in at]
         function = hooks.call_pre_hooks if pre else hooks.keep
         outputs, node = _through(tensors, function, hooks, function if pre else hooks.keep_under_jax)
@@ -124,12 +125,9 @@ class TensorValues(Values):
                 node.also_run = inputs
         if outputs is tensors:
             return out
-        _as_stopped(outputs, tensors)
-        if isinstance(out, Tensor):
-            return outputs[0]
-        for i, tensor in zip(at, outputs):
+        for i, tensor in zip(at, _as_stopped(outputs, tensors)):
             leaves[i] = tensor
-        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
+        return join(leaves)
 
 
 def _present_hooks(ref):
@@ -183,12 +181,12 @@ def _is_trained(tensor):
 
 
 def _find(value):
-    """(leaves, treedef, numbers of the leaves that are Tensors); treedef is None for a tuple without containers in it."""
-    if value.__class__ is tuple:
-        for v in value:
-            if not isinstance(v, Tensor) and isinstance(v, (tuple, list, dict)):
-                break
-        else:
-            return list(value), None, [i for i, v in enumerate(value) if isinstance(v, Tensor)]
-    leaves, treedef = jax.tree.flatten(value, is_leaf=is_tensor)
-    return leaves, treedef, [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    """(leaves, numbers of the leaves that are Tensors, a function from leaves to such a value)."""
+    if isinstance(value, Tensor):
+        return [value], [0], itemgetter(0)
+    if value.__class__ is tuple and not any(isinstance(v, (tuple, list, dict)) for v in value):
+        leaves, join = list(value), tuple
+    else:
+        leaves, treedef = jax.tree.flatten(value, is_leaf=is_tensor)
+        join = treedef.unflatten
+    return leaves, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)], join
