@@ -232,10 +232,19 @@ def pure_apply(net: Cell, forward: Callable[..., Any], on_tape: bool = True) -> 
         WORKER.raise_pending()
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
-        call = _Call(net, forward, args, kwargs, list(rest.values()))
-        results = _run(call, [*trained.values(), *rest.values()], values, on_tape)
+        given = Split.of((args, kwargs), _is_array, is_leaf)
+        rest_of_result: Any = None
+
+        def body(tensors):
+            nonlocal rest_of_result
+            args, kwargs = Split(tensors, given.rest).joined()
+            result = Split.of(forward(*args, **kwargs), _is_array, is_leaf)
+            rest_of_result = result.rest
+            return [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in result.arrays], [*rest.values()]
+
+        results = _run(net, body, [*trained.values(), *rest.values()], values, [*map(_raw, given.arrays)], on_tape)
         n = len(results) - len(rest)
-        return call.output(results[:n]), dict(zip(rest, results[n:]))
+        return Split(results[:n], rest_of_result).joined(), dict(zip(rest, results[n:]))
 
     return apply
 
@@ -296,60 +305,26 @@ def _matched(given, variables, what):
     return {name: given[name]._value if isinstance(given[name], Tensor) else given[name] for name in variables}
 
 
-class _Call:
-    """One call of a functionalized network, between arrays and Tensors.
-
-    Args:
-        net: the network.
-        forward: what runs it.
-        args, kwargs: the arguments, with arrays.
-        state: the Tensors whose new values are wanted, too.
-
-    Attributes:
-        arrays: the arrays among the arguments.
-    """
-
-    def __init__(
-        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: list[Tensor]
-    ):
-        self.net = net
-        self.forward = forward
-        self.state = state
-        self._given = Split.of((args, kwargs), _is_array, is_leaf)
-        self.arrays = [*map(_raw, self._given.arrays)]
-
-    def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        """(Tensors of the result, Tensors of the state), for `run_taped`."""
-        args, kwargs = Split(tensors, self._given.rest).joined()
-        result = Split.of(self.forward(*args, **kwargs), _is_array, is_leaf)
-        self._rest_of_result = result.rest
-        return [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in result.arrays], self.state
-
-    def output(self, arrays):
-        """The result of the network, with arrays in the places of its Tensors."""
-        return Split(arrays, self._rest_of_result).joined()
-
-
 # Networks whose own code puts hooks on gradients, found when they ran.
 _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _run(call, variables, values, on_tape):
-    """The values of the result and the state; on the tape where gradients pass hooks."""
-    if on_tape and _needs_tape(call.net, variables):
-        return run_taped(variables, values, call.arrays, call)
+def _run(net, body, variables, values, arguments, on_tape):
+    """The values of the result and the state; on the tape where gradients pass hooks. The arguments are those of `run_taped`."""
+    if on_tape and _needs_tape(net, variables):
+        return run_taped(variables, values, arguments, body)
     try:
         with installed(variables, values, False) as run, CallbackBatch() as calls:
-            outputs, state = call([wrap(a) for a in call.arrays])
+            outputs, state = body([wrap(a) for a in arguments])
             results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
     except LateHookError:
         if not on_tape:
             raise
-        _HOOKED_WITHIN.add(call.net)
-        return run_taped(variables, values, call.arrays, call)
+        _HOOKED_WITHIN.add(net)
+        return run_taped(variables, values, arguments, body)
     if run.hooks_gradients:
         # This time, the hooks are in identities of jax; from now on, they come in the order of PyNative mode.
-        _HOOKED_WITHIN.add(call.net)
+        _HOOKED_WITHIN.add(net)
     return results
 
 
@@ -358,9 +333,9 @@ def _needs_tape(net, variables):
         return True
     for _, cell in net.cells_and_names():
         table = hooks_of(cell)
-        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None or _registers_hooks(type(cell)):
+        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None:
             return True
-        if any(isinstance(value, _GRADIENT_HOOKS) for value in vars(cell).values()):
+        if _registers_hooks(type(cell), VERSION.classes) or any(isinstance(v, _GRADIENT_HOOKS) for v in vars(cell).values()):
             return True
     return False
 
@@ -369,14 +344,10 @@ _GRADIENT_HOOKS = HookBackward, InsertGradientOf
 _NAMES = {"register_hook", "HookBackward", "InsertGradientOf"}
 
 
-def _registers_hooks(cls):
+@functools.lru_cache(256)
+def _registers_hooks(cls, _version):
     """Whether the code of a class of cells says that it puts hooks on gradients. An identity at that place would not see all of the
     gradient of a Tensor that was used before, and none where only the tape has one."""
-    return _found_in_class(cls, VERSION.classes)
-
-
-@functools.lru_cache(256)
-def _found_in_class(cls, _version):
     methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
     return _name_register_hook(list(filter(_is_users, methods)))
 
