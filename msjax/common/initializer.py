@@ -47,12 +47,7 @@ _ANY_SHAPE = (-2,)
 
 
 class OfUnknownShape(Tensor):
-    """A Tensor that stands for others, as `Cell.set_inputs` takes it: sizes of -1 are not known, and of shape (-2,) nothing is. It has no value.
-
-    Attributes:
-        _sizes: its shape.
-        _type: its data type.
-    """
+    """A Tensor that stands for others, as `Cell.set_inputs` takes it: sizes of -1 are not known, and of shape (-2,) nothing is. It has no value."""
 
     _sizes: tuple[int, ...]
     _type: Type
@@ -87,17 +82,8 @@ OfUnknownShape.__name__ = OfUnknownShape.__qualname__ = Tensor.__name__
 
 
 def make_without_data(tensor: Tensor, init: InitLike | None, shape: Shape | None, dtype: Type) -> None:
-    """Give a new Tensor the data that an initializer makes, or make it one of unknown shape.
-
-    Args:
-        tensor: it; it has no value yet.
-        init: what makes the data; None for zeros.
-        shape: its shape; without `init`, sizes may be None or -1, or all of it None.
-        dtype: its data type.
-
-    Raises:
-        TypeError, ValueError: as `initializers.initial_array`.
-    """
+    """Give a new Tensor, which has no value yet, the data that `init` makes, by default zeros; or make it one of unknown shape, where there is no
+    `init`, and sizes are None or -1, or all of the shape is None. Errors are those of `initial_array`."""
     sizes: Any = _ANY_SHAPE if shape is None else shape if isinstance(shape, (tuple, list)) else (shape,)
     unknown = [size is None or (is_int(size) and size == -1) for size in sizes]
     if init is None and (shape is None or any(unknown)):

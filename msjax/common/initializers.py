@@ -127,7 +127,6 @@ class Constant(Initializer):
     """
 
     def __init__(self, value: float):
-        super().__init__()
         self.value = value
 
     def _array(self, shape):
@@ -142,7 +141,6 @@ class Uniform(Initializer):
     """
 
     def __init__(self, scale: float = 0.07):
-        super().__init__()
         self.scale = scale
 
     def _array(self, shape):
@@ -158,7 +156,6 @@ class Normal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0):
-        super().__init__()
         self.sigma = sigma
         self.mean = mean
 
@@ -176,7 +173,6 @@ class TruncatedNormal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
-        super().__init__()
         check_order(a, b, ("a", "b"), "TruncatedNormal")
         self.sigma = sigma
         self.mean = mean
@@ -207,7 +203,6 @@ def gain(nonlinearity: str, param: float | None = None) -> float:
 
 class _Xavier(Initializer):
     def __init__(self, gain: float = 1):
-        super().__init__()
         self.gain = gain
 
     def _scale(self, shape, variance):
@@ -234,7 +229,6 @@ class XavierNormal(_Xavier):
 
 class _He(Initializer):
     def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):
-        super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
         check_one_of(mode, ("fan_in", "fan_out"), "mode", type(self).__name__)
         self.negative_slope = negative_slope
         self.mode = mode
@@ -283,7 +277,6 @@ class VarianceScaling(Initializer):
     _TRUNCATED_STD = 0.87962566103423978
 
     def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
-        super().__init__()
         check_value(scale, scale > 0, "be greater than 0", "scale", "VarianceScaling")
         check_one_of(mode, ("fan_in", "fan_out", "fan_avg"), "mode", "VarianceScaling")
         check_one_of(distribution, ("uniform", "truncated_normal", "untruncated_normal"), "distribution", "VarianceScaling")
@@ -310,7 +303,6 @@ class Orthogonal(Initializer):
     """
 
     def __init__(self, gain: float = 1.0):
-        super().__init__()
         self.gain = gain
 
     def _array(self, shape):
@@ -332,7 +324,6 @@ class Sparse(Initializer):
     """
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
-        super().__init__()
         self.sparsity = sparsity
         self.sigma = sigma
 
@@ -353,7 +344,6 @@ class Dirac(Initializer):
     """
 
     def __init__(self, groups: int = 1):
-        super().__init__()
         self.groups = groups
 
     def _array(self, shape):
@@ -363,9 +353,7 @@ class Dirac(Initializer):
         weight = np.zeros(shape, np.float32)
         middle = tuple(n // 2 for n in shape[2:])
         per_group = shape[0] // self.groups
-        for group in range(self.groups):
-            for channel in range(min(per_group, shape[1])):
-                weight[(group * per_group + channel, channel, *middle)] = 1
+        weight[:, :, *middle] = np.tile(np.eye(per_group, shape[1]), (self.groups, 1))
         return weight
 
 
