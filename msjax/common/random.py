@@ -149,11 +149,6 @@ def set_data_seed(seed: int) -> None:
     np.random.seed(seed)
 
 
-def data_seed() -> int | None:
-    """The seed of data pipelines; None if none was set."""
-    return SEEDS.data
-
-
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator; returns it."""
     return default_generator.manual_seed(seed)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from msjax.common.generators import philox
-from msjax.common.generators.philox import merged_seed
 from msjax.core.base.weak import LiveSet
 
 _LARGEST = 2**31 - 1
@@ -47,10 +46,6 @@ class Seeds:
         """Have the method ``restart()`` of an object called whenever the program's seed is set."""
         self._others.add(other)
 
-    def following(self) -> bool:
-        """Whether operators draw MindSpore's numbers."""
-        return self.program is not None
-
     def snapshot(self) -> tuple[int | None, dict[tuple[str, int], int]]:
         """What `put_back` takes."""
         return self.program, dict(self._counts)
@@ -70,16 +65,15 @@ class Seeds:
     def merged(self, count: int) -> int:
         """The program's seed and a second one as one of 64 bits."""
         program = 0 if self.program is None else self.program or _IN_PLACE_OF_ZERO
-        return merged_seed(program % _LARGEST, count % _LARGEST)
+        return philox.merged_seed(program % _LARGEST, count % _LARGEST)
 
 
 SEEDS = Seeds()
-_SEED_END = 2**63 - 1
 
 
 def _next_seed():
     """The seed of the next draw, as MindSpore takes it from numpy's global generator."""
-    return int(np.random.randint(1, _SEED_END + 1, dtype=np.int64))
+    return int(np.random.randint(1, 2**63, dtype=np.int64))
 
 
 def random_seed() -> int:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msjax.common.random import data_seed, set_data_seed
+from msjax.common.random import set_data_seed
+from msjax.common.seeds import SEEDS
 from msjax.core.base.checks import check_bool, check_int, check_kind, check_str, check_value
 from msjax.dataset.debug import DebugHook
 from msjax.dataset.enums import ErrorSamplesMode
@@ -55,8 +56,7 @@ def get_seed() -> int:
         >>> ds.config.get_seed()
         7
     """
-    seed = data_seed()
-    return DEFAULT_SEED if seed is None else seed
+    return DEFAULT_SEED if SEEDS.data is None else SEEDS.data
 
 
 def set_num_parallel_workers(num: int) -> None:

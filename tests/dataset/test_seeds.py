@@ -9,12 +9,13 @@ from PIL import Image
 
 import msjax as ms
 from msjax import dataset as ds
+from msjax.common.seeds import SEEDS
 from msjax.dataset import config, transforms, vision
 
 
 @pytest.fixture(autouse=True)
 def seed_put_back():
-    before = config.data_seed()
+    before = SEEDS.data
     yield
     config.set_data_seed(before)
 

@@ -69,7 +69,7 @@ class MaskStream:
 
 def mask_stream() -> MaskStream | None:
     """The stream of a new dropout layer; None where no seed was set."""
-    return MaskStream(SEEDS.next_count("dropout")) if SEEDS.following() else None
+    return MaskStream(SEEDS.next_count("dropout")) if SEEDS.program is not None else None
 
 
 def streams_are_open() -> bool:
@@ -78,7 +78,7 @@ def streams_are_open() -> bool:
     What is drawn in a loop of jax or under its transformations, and what is drawn again in a second run of a recomputed cell, comes from
     the default generator, whose state these keep.
     """
-    if STATE.in_functional_run() or STATE.saving is not None or not SEEDS.following():
+    if STATE.in_functional_run() or STATE.saving is not None or SEEDS.program is None:
         return False
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 
