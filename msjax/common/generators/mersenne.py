@@ -105,10 +105,6 @@ class Mersenne32(Engine):
     largest = 2**32 - 1
 
     def __init__(self, seed: int):
-        self.seed(seed)
-
-    def seed(self, seed: int) -> None:
-        """Start anew from a seed."""
         self._state = np.random.RandomState(seed % 2**32)
 
     def words(self, count: int) -> np.ndarray:
@@ -140,9 +136,6 @@ class Mersenne64:
             state.append((6364136223846793005 * (state[-1] ^ (state[-1] >> 62)) + i) % 2**64)
         self._words = np.array(state, np.uint64)
         self._block: list[int] = []
-
-    def __iter__(self) -> Mersenne64:
-        return self
 
     def __next__(self) -> int:
         if not self._block:

@@ -7,6 +7,7 @@ than it takes to draw as many words of jax's own generator.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,9 +28,9 @@ def words(seed: int, count: int) -> np.ndarray:
     return _multiples(first_state(seed) * FACTOR % PRIME, FACTOR, count)
 
 
-def unit_floats(numbers: np.ndarray) -> np.ndarray:
-    """Words as float32 numbers in [0, 1)."""
-    return np.minimum((numbers - np.uint64(1)).astype(np.float32) / np.float32(2**31), np.float32(1 - 2**-24))
+def unit_floats(numbers: Any) -> Any:
+    """Words, of numpy or in a program of jax, as float32 numbers in [0, 1)."""
+    return ((numbers - 1).astype(np.float32) * np.float32(2.0**-31)).clip(max=np.float32(1 - 2**-24))
 
 
 def standard_normal(seed: int, count: int) -> np.ndarray:
@@ -56,7 +57,7 @@ def after(state: jax.Array, count: int) -> jax.Array:
 
 def units(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     """(the next words as float32 numbers in [0, 1), the state after them), in a program of jax."""
-    return _unit(_words(state, count)), after(state, count)
+    return unit_floats(_words(state, count)), after(state, count)
 
 
 def normals(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
@@ -67,7 +68,7 @@ def normals(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     pairs = (count + 1) // 2
     # So many pairs of words lie 13 standard deviations above what is needed.
     found = _words(state, 2 * int(pairs * 4 / np.pi + 8 * pairs**0.5 + 40))
-    x, y = (2 * _unit(found).reshape(-1, 2) - 1).T
+    x, y = (2 * unit_floats(found).reshape(-1, 2) - 1).T
     squares = x * x + y * y
     inside = jnp.flatnonzero((squares <= 1) & (squares != 0), size=pairs)
     s = squares[inside]
@@ -79,10 +80,6 @@ def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Arra
     """Which elements dropout keeps, in a program of jax: those whose number in [0, 1) is less than the share of those to keep."""
     floats = (_words(state, int(np.prod(shape, dtype=np.int64))) - 1).astype(jnp.float32) * jnp.float32(2.0**-31)
     return (floats < share).reshape(shape)
-
-
-def _unit(found):
-    return jnp.minimum((found - 1).astype(jnp.float32) * jnp.float32(2.0**-31), jnp.float32(1 - 2**-24))
 
 
 def _words(state, count):
