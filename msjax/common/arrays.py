@@ -108,14 +108,11 @@ def _made(data, dtype) -> JaxArray:
     return jnp.asarray(np.array(data, dtype), dtype)
 
 
-_LARGEST = 2**63 - 1
-
-
 def _integer(value) -> np.ndarray:
     """A Python int as an array, which a cast to a smaller type wraps as in C."""
-    if not -_LARGEST - 1 <= value < 2**64:
+    if not -(2**63) <= value < 2**64:
         raise OverflowError(f"For 'Tensor', an integer should have 64 bits at most, but got {value}.")
-    return np.array(value, np.uint64 if value > _LARGEST else np.int64)
+    return np.array(value)
 
 
 def is_leaf(value: object) -> bool:

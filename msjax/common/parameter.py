@@ -15,7 +15,7 @@ from msjax.common.arrays import as_array
 from msjax.common.initializers import InitLike, initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import ArrayLike, Tensor, TensorLike, defer_to_tensor, wrap
-from msjax.core.base.checks import check_bool, check_str, check_type, check_value
+from msjax.core.base.checks import check_bool, check_str, check_type, check_value, is_int
 from msjax.core.base.flax_slots import METADATA, RAW_VALUE
 from msjax.core.door import VERSION
 
@@ -101,10 +101,9 @@ class Parameter(_OfTensor, Tensor, nnx.Param[Any], metaclass=Kind):
     ):
         check_value(name, name is None or isinstance(name, str), "be a str", "name", "Parameter")
         check_bool(requires_grad, "requires_grad", "Parameter")
-        is_int = isinstance(default_input, int) and not isinstance(default_input, bool)
         nnx.Param.__init__(
             self,
-            as_array(default_input, mstype.int32 if is_int else None),
+            as_array(default_input, mstype.int32 if is_int(default_input) else None),
             name=name or f"Parameter#{next(_ANONYMOUS)}",
             named=bool(name),
             requires_grad=requires_grad,

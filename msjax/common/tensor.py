@@ -257,16 +257,13 @@ class Tensor(TensorMethods):
         return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._escaping().__dlpack__(**options)
+        return self.__jax_array__().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        array: Any = self._escaping()
+        array: Any = self.__jax_array__()
         return array.__dlpack_device__()
 
     def __jax_array__(self) -> JaxArray:
-        return self._escaping()
-
-    def _escaping(self):
         """The jax array, for code outside of msjax; an error if that would cut a recorded gradient."""
         if self._node is not None and self._node.live():
             raise RuntimeError(_ESCAPES.format(shape=self.shape, dtype=self.dtype))
@@ -438,9 +435,9 @@ def has_tracers(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None, de
 
 jax.tree_util.register_pytree_with_keys(
     Tensor,
-    lambda t: (((jax.tree_util.GetAttrKey("value"), t._escaping()),), None),
+    lambda t: (((jax.tree_util.GetAttrKey("value"), t.__jax_array__()),), None),
     lambda _, children: wrap(*children),
-    lambda t: ((t._escaping(),), None),
+    lambda t: ((t.__jax_array__(),), None),
 )
 
 

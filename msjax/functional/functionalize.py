@@ -104,17 +104,10 @@ def run_taped(
     arguments: Sequence[jax.Array],
     body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
 ) -> list[jax.Array]:
-    """Run a body so that its gradient comes from the tape.
+    """Run a body, for which Tensors from outside hold other values, so that its gradient comes from the tape.
 
-    Args:
-        variables: the Tensors that the body reads from outside.
-        values: what they hold while it runs.
-        arguments: further arrays.
-        body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
-            program, and what doesn't.
-
-    Returns:
-        The values of both lists.
+    It takes a Tensor for each of the arguments, and returns two lists of Tensors, whose values are the result: what waits for the hook
+    calls of a compiled program, and what doesn't.
     """
     n = len(variables)
 
