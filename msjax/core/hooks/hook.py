@@ -46,7 +46,7 @@ class RemovableHandle:
             remove: a function of (owner, id) that removes the hook if it is still registered.
             id: the hook's number.
         """
-        self.id = id
+        self.id: int = id
         self._owner = weakref.ref(owner)
         self._remove = remove
 
