@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -113,6 +114,10 @@ class Bijector(Cell):
         return -self._forward_log_jacobian(self._inverse(value))
 
 
+def _read_only(attribute, doc) -> Any:
+    return property(operator.attrgetter(attribute), doc=doc)
+
+
 class PowerTransform(Bijector):
     """(1 + c x) ** (1 / c), and exp(x) for c = 0.
 
@@ -127,10 +132,7 @@ class PowerTransform(Bijector):
         super().__init__(name=name, param={"power": power})
         self._power = self._add_parameter(power, "power")
 
-    @property
-    def power(self) -> Tensor:
-        """c."""
-        return self._power
+    power: Tensor = _read_only("_power", "c.")
 
     def _forward(self, value):
         power = self.cast_param_by_value(value, self._power)
@@ -185,15 +187,8 @@ class ScalarAffine(Bijector):
         super().__init__(True, name=name, param={"scale": scale, "shift": shift})
         self._scale, self._shift = self._add_parameter(scale, "scale"), self._add_parameter(shift, "shift")
 
-    @property
-    def scale(self) -> Tensor:
-        """The factor."""
-        return self._scale
-
-    @property
-    def shift(self) -> Tensor:
-        """What is added."""
-        return self._shift
+    scale: Tensor = _read_only("_scale", "The factor.")
+    shift: Tensor = _read_only("_shift", "What is added.")
 
     def _forward(self, value):
         return value * self.cast_param_by_value(value, self._scale) + self.cast_param_by_value(value, self._shift)
@@ -221,10 +216,7 @@ class Softplus(Bijector):
         super().__init__(name=name, param={"sharpness": sharpness})
         self._sharpness = self._add_parameter(sharpness, "sharpness")
 
-    @property
-    def sharpness(self) -> Tensor:
-        """k."""
-        return self._sharpness
+    sharpness: Tensor = _read_only("_sharpness", "k.")
 
     def _forward(self, value):
         k = self.cast_param_by_value(value, self._sharpness)
@@ -256,15 +248,8 @@ class GumbelCDF(Bijector):
         self._loc, self._scale = self._add_parameter(loc, "loc"), self._add_parameter(scale, "scale")
         check_value(scale, bool((self._scale > 0).all()), "be positive", "scale", "GumbelCDF")
 
-    @property
-    def loc(self) -> Tensor:
-        """The location."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale."""
-        return self._scale
+    loc: Tensor = _read_only("_loc", "The location.")
+    scale: Tensor = _read_only("_scale", "The scale.")
 
     def _standard(self, value):
         return (value - self.cast_param_by_value(value, self._loc)) / self.cast_param_by_value(value, self._scale)
