@@ -13,7 +13,7 @@ from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
 from msjax.nn.function_layer import Layer, OfInputX, OfX
 from msjax.ops.function.math_func import elementary
-from msjax.ops.function.nn_func import activations, activations as ops, softmaxes
+from msjax.ops.function.nn_func import activations as ops, softmaxes
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -51,7 +51,12 @@ class Mish(OfInputX, of=ops.mish): ...
 class HSigmoid(Layer, of=ops.hardsigmoid): ...
 class HSwish(Layer, of=ops.hardswish): ...
 class SeLU(OfInputX, of=ops.selu): ...
+class FastGelu(OfX, of=ops.fast_gelu): ...
 class CELU(OfX, of=ops.celu): alpha: float = 1.0
+class ELU(OfX, of=ops.elu): alpha: float = 1.0
+class GLU(OfX, of=ops.glu): axis: int = -1
+class Softmin(OfX, of=softmaxes.softmin): axis: int = -1
+class LogSoftmax(OfX, of=softmaxes.log_softmax): axis: int = -1
 class HShrink(Layer, of=ops.hardshrink, lambd=check_number): lambd: float = 0.5
 # fmt: on
 
@@ -98,30 +103,6 @@ class GELU(OfX, approximate=check_bool):
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")
-
-
-class FastGelu(OfX, of=ops.fast_gelu):
-    """A faster approximation of GELU, elementwise: x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))."""
-
-
-class GLU(OfX, of=activations.glu):
-    """a * sigmoid(b), where a and b are the two halves of the input along an axis.
-
-    Args:
-        axis (int): the axis, of an even size. Default: -1.
-    """
-
-    axis: int = -1
-
-
-class ELU(OfX, of=ops.elu):
-    """x where positive, alpha * (exp(x) - 1) elsewhere.
-
-    Args:
-        alpha (float): MindSpore's operator takes 1.0 only. Default: 1.0.
-    """
-
-    alpha: float = 1.0
 
 
 class LeakyReLU(OfX, of=ops.leaky_relu):
@@ -254,22 +235,6 @@ class Softmax2d(Cell):
     def construct(self, x: Tensor) -> Tensor:
         check_rank(x, (3, 4), "the input", "Softmax2d")
         return softmaxes.softmax(x, -3)
-
-
-class Softmin(OfX, of=softmaxes.softmin):
-    """exp(-x) / sum(exp(-x)) along an axis.
-
-    Args:
-        axis (int): the axis. Default: -1.
-    """
-
-    axis: int = -1
-
-
-class LogSoftmax(OfX, of=softmaxes.log_softmax):
-    """log(softmax(x)) along an axis; the argument is that of `Softmin`."""
-
-    axis: int = -1
 
 
 class LogSoftmaxExt(OfX):

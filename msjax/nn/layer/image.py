@@ -49,37 +49,11 @@ class Upsample(OfX, of=resizing.interpolate):
     recompute_scale_factor: bool | None = None
 
 
-class PixelShuffle(Layer, of=pixels.pixel_shuffle):
-    """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
-
-    Args:
-        upscale_factor (int): r.
-    """
-
-    upscale_factor: int
-
-
-class PixelUnshuffle(Layer, of=pixels.pixel_unshuffle):
-    """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
-
-    Args:
-        downscale_factor (int): r.
-    """
-
-    downscale_factor: int
-
-
-class ChannelShuffle(OfX, of=pixels.channel_shuffle, groups=check_positive_int):
-    """The channels (axis 1) in groups, taken one of each group in turn.
-
-    Args:
-        groups (int): positive; has to divide the channels.
-
-    Raises:
-        TypeError, ValueError: `groups` is not a positive int.
-    """
-
-    groups: int
+# fmt: off
+class PixelShuffle(Layer, of=pixels.pixel_shuffle): upscale_factor: int
+class PixelUnshuffle(Layer, of=pixels.pixel_unshuffle): downscale_factor: int
+class ChannelShuffle(OfX, of=pixels.channel_shuffle, groups=check_positive_int): groups: int
+# fmt: on
 
 
 class CentralCrop(Cell):

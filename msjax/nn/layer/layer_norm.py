@@ -166,18 +166,6 @@ class GroupNorm(Cell):
 
 
 class LRN(OfInputX, of=local_response.lrn):
-    """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
-
-    Args:
-        depth_radius (int): how many channels on each side are neighbours. Default: 5.
-        bias, alpha (float): Default: 1.0.
-        beta (float): Default: 0.5.
-        norm_region (str): "ACROSS_CHANNELS".
-
-    Inputs:
-        - **x** (Tensor) - of shape (N, C, H, W).
-    """
-
     depth_radius: int = 5
     bias: float = 1.0
     alpha: float = 1.0

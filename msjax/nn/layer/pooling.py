@@ -160,8 +160,6 @@ class MaxPool3d(_MaxPool):
 
 
 class MaxPool2dExt(Layer, of=ops.max_pool2d):
-    """The largest value of each window of an input (N, C, H, W), with the arguments of `ops.max_pool2d`."""
-
     kernel_size: int | tuple[int, ...] = 1
     stride: int | tuple[int, ...] | None = None
     padding: int | tuple[int, ...] = 0

@@ -115,16 +115,7 @@ class BCEWithLogitsLoss(LossLayer, of=classification.binary_cross_entropy_with_l
         return super().construct(input, target)
 
 
-class MultiMarginLoss(LossLayer):
-    """The mean over the other classes of max(0, margin - own + other) ** p; see `ops.multi_margin_loss`.
-
-    Args:
-        p (int): 1 (the default) or 2.
-        margin (int or float): Default: 1.0.
-        reduction (str): "mean" (the default), "sum" or "none".
-        weight (Tensor, optional): of shape (C,), the weight of each target.
-    """
-
+class MultiMarginLoss(LossLayer, of=classification.multi_margin_loss):
     p: int = 1
     margin: float = 1.0
     reduction: str = "mean"
@@ -140,32 +131,18 @@ class MultiMarginLoss(LossLayer):
         return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
-class MultilabelMarginLoss(LossLayer):
-    """Margins between a sample's targets and its other classes; see `ops.multilabel_margin_loss`.
+class _OfXAndTarget(LossLayer):
+    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
+        return self._function(x, target, *self._values())
 
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-    """
 
+class MultilabelMarginLoss(_OfXAndTarget, of=classification.multilabel_margin_loss):
     reduction: str = "mean"
 
-    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
-        return classification.multilabel_margin_loss(x, target, self.reduction)
 
-
-class MultiLabelSoftMarginLoss(LossLayer):
-    """The mean over the classes of the binary cross entropy of sigmoid(x).
-
-    Args:
-        weight (Tensor, optional): of shape (C,).
-        reduction (str): "mean" (the default), "sum" or "none".
-    """
-
+class MultiLabelSoftMarginLoss(_OfXAndTarget, of=classification.multilabel_soft_margin_loss):
     weight: Tensor | None = None
     reduction: str = "mean"
-
-    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
-        return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
 class CTCLoss(LossLayer):

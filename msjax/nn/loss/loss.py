@@ -82,36 +82,18 @@ def check_weight(weight: Tensor | None, name: str, who: str) -> Tensor | None:
 # ---- differences
 
 
-class MSELoss(LossLayer, of=ops.mse_loss):
-    """(logits - labels) squared.
-
-    Args:
-        reduction (str): "mean" (the default), "sum" or "none".
-
-    Inputs:
-        - **logits** (Tensor) - of any shape.
-        - **labels** (Tensor) - of a shape that can be broadcast with it.
-
-    Outputs:
-        Tensor: a number, or with "none" elementwise losses.
-    """
-
-    reduction: str = "mean"
-
-
 # fmt: off
+class MSELoss(LossLayer, of=ops.mse_loss): reduction: str = "mean"
 class L1Loss(LossLayer, of=ops.l1_loss): reduction: str = "mean"
 class L1LossExt(L1Loss, of=ops.l1_loss): ...
 # fmt: on
 
 
 class MAELoss(LossLayer, of=ops.l1_loss):
-    """|logits - label|; the same as `L1Loss`."""
-
     reduction: str = "mean"
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
-        return ops.l1_loss(logits, label, self.reduction)
+        return super().construct(logits, label)
 
 
 class RMSELoss(LossBase):
@@ -220,17 +202,7 @@ class CosineEmbeddingLoss(LossLayer, of=ops.cosine_embedding_loss, margin=partia
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
 
 
-class TripletMarginLoss(LossLayer):
-    """max(0, d(x, positive) - d(x, negative) + margin), where d is the p-norm of the difference.
-
-    Args:
-        p (int): the norm. Default: 2.
-        swap (bool): whether d(positive, negative) counts where it is less. Default: False.
-        eps (float): added to differences. Default: 1e-6.
-        reduction (str): "mean" (the default), "sum" or "none".
-        margin (float): Default: 1.0.
-    """
-
+class TripletMarginLoss(LossLayer, of=ops.triplet_margin_loss):
     p: int = 2
     swap: bool = False
     eps: float = 1e-6
