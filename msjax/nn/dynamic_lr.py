@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msjax.core.base.checks import check_bool, check_float, check_order, check_positive_int, check_type
+from msjax.ops.dispatch.docs import titled
 
 __all__ = [
     "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
@@ -56,18 +57,7 @@ def _epochs(who, total_step, step_per_epoch, per):
     return [i // step_per_epoch for i in range(total_step)]
 
 
-def _decayed(who, learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair, formula):
-    check_float(learning_rate, "learning_rate", who, above=0)
-    check_float(decay_rate, "decay_rate", who, above=0)
-    check_bool(is_stair, "is_stair", who)
-    epochs = _epochs(who, total_step, step_per_epoch, ("decay_epoch", decay_epoch))
-    return [formula(epoch // decay_epoch if is_stair else epoch / decay_epoch) for epoch in epochs]
-
-
-def exponential_decay_lr(
-    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list[Any]:
-    """learning_rate * decay_rate ** (epoch / decay_epoch) for each step.
+_DECAYING = """{summary}
 
     Args:
         learning_rate (float): positive.
@@ -79,51 +69,38 @@ def exponential_decay_lr(
 
     Example:
         >>> from msjax import nn
-        >>> nn.exponential_decay_lr(0.1, 0.5, 4, 2, 1)
-        [0.1, 0.1, 0.05, 0.05]
+        >>> nn.{name}({example[0]})
+        {example[1]}
     """
-    return _decayed(
-        "exponential_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
-        lambda p: learning_rate * decay_rate**p,
-    )  # fmt: skip
 
 
-def natural_exp_decay_lr(
-    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list[Any]:
-    """learning_rate * exp(-decay_rate * epoch) for each step; with `is_stair`, of the last multiple of `decay_epoch`.
+def _decaying(name, formula, summary, example):
+    def decay_lr(
+        learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
+    ) -> list[Any]:
+        check_float(learning_rate, "learning_rate", name, above=0)
+        check_float(decay_rate, "decay_rate", name, above=0)
+        check_bool(is_stair, "is_stair", name)
+        epochs = _epochs(name, total_step, step_per_epoch, ("decay_epoch", decay_epoch))
+        shares = [epoch // decay_epoch if is_stair else epoch / decay_epoch for epoch in epochs]
+        return [formula(learning_rate, decay_rate, p, decay_epoch) for p in shares]
 
-    Args:
-        learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair: as in `exponential_decay_lr`.
-
-    Example:
-        >>> from msjax import nn
-        >>> nn.natural_exp_decay_lr(0.1, 0.9, 2, 2, 1)
-        [0.1, 0.1]
-    """
-    return _decayed(
-        "natural_exp_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
-        lambda p: learning_rate * math.e ** (-decay_rate * p * decay_epoch),
-    )  # fmt: skip
+    return titled(decay_lr, name, _DECAYING.format(name=name, summary=summary, example=example))
 
 
-def inverse_decay_lr(
-    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list[Any]:
-    """learning_rate / (1 + decay_rate * epoch / decay_epoch) for each step.
-
-    Args:
-        learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair: as in `exponential_decay_lr`.
-
-    Example:
-        >>> from msjax import nn
-        >>> nn.inverse_decay_lr(0.1, 1.0, 2, 1, 1)
-        [0.1, 0.05]
-    """
-    return _decayed(
-        "inverse_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
-        lambda p: learning_rate / (1 + decay_rate * p),
-    )  # fmt: skip
+exponential_decay_lr = _decaying(
+    "exponential_decay_lr", lambda rate, decay, p, _: rate * decay**p,
+    "learning_rate * decay_rate ** (epoch / decay_epoch) for each step.", ("0.1, 0.5, 4, 2, 1", "[0.1, 0.1, 0.05, 0.05]"),
+)  # fmt: skip
+natural_exp_decay_lr = _decaying(
+    "natural_exp_decay_lr", lambda rate, decay, p, length: rate * math.e ** (-decay * p * length),
+    "learning_rate * exp(-decay_rate * epoch) for each step; with `is_stair`, of the last multiple of `decay_epoch`.",
+    ("0.1, 0.9, 2, 2, 1", "[0.1, 0.1]"),
+)  # fmt: skip
+inverse_decay_lr = _decaying(
+    "inverse_decay_lr", lambda rate, decay, p, _: rate / (1 + decay * p),
+    "learning_rate / (1 + decay_rate * epoch / decay_epoch) for each step.", ("0.1, 1.0, 2, 1, 1", "[0.1, 0.05]"),
+)  # fmt: skip
 
 
 def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list[Any]:
