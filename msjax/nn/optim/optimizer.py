@@ -258,8 +258,7 @@ class Optimizer(CompiledOptimizer):
             if id(p) not in by:
                 raise ValueError(f"For 'get_lr_parameter', {getattr(p, 'name', p)!r} is not optimized here.")
             rate = by[id(p)]
-            kept = isinstance(rate, (rate_kinds.RateTable, rate_kinds.ConstantRate))
-            found.append(rate.learning_rate if kept else rate)
+            found.append(rate.learning_rate if isinstance(rate, rate_kinds.KeptRate) else rate)
         return found[0] if isinstance(param, Parameter) else found
 
     def get_weight_decay(self) -> Tensor | tuple[Tensor, ...]:

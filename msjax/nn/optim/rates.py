@@ -17,12 +17,16 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 
 
-class RateTable(LearningRateSchedule):
-    """A learning rate for each step; the last one holds from then on. The result has the shape of the step."""
+class KeptRate(LearningRateSchedule):
+    """The base of schedules that look the learning rate up in a Parameter."""
 
-    def __init__(self, rates: np.ndarray, name: str):
+    def __init__(self, rate: float | np.ndarray, name: str):
         super().__init__(auto_prefix=False)
-        self.learning_rate: Parameter = Parameter(Tensor(rates, mstype.float32), name=name)
+        self.learning_rate: Parameter = Parameter(Tensor(rate, mstype.float32), name=name)
+
+
+class RateTable(KeptRate):
+    """A learning rate for each step; the last one holds from then on. The result has the shape of the step."""
 
     def construct(self, global_step: Tensor) -> Tensor:
         return apply(_LOOK_UP, (self.learning_rate.value(), global_step))
@@ -35,12 +39,8 @@ def _look_up(table, step):
 _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 
 
-class ConstantRate(LearningRateSchedule):
+class ConstantRate(KeptRate):
     """One learning rate for all steps, where other groups have schedules."""
-
-    def __init__(self, rate: float | np.ndarray, name: str):
-        super().__init__(auto_prefix=False)
-        self.learning_rate: Parameter = Parameter(Tensor(rate, mstype.float32), name=name)
 
     def construct(self, global_step: Tensor) -> Tensor:
         return wrap(self.learning_rate._value)
