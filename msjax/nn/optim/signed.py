@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor
 from msjax.common.typing import ParametersLike
 from msjax.core.base.checks import check_float, check_type, check_value
 from msjax.core.base.typing import JaxArray, JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
-from msjax.nn.optim.engine import Update
+from msjax.nn.optim.engine import CompiledOptimizer, Update
 from msjax.nn.optim.optimizer import Optimizer
 
 __all__ = ["ASGD", "Rprop"]
@@ -50,9 +48,7 @@ class ASGD(Optimizer):
         self.add_state("eta", start=lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
-    def construct(self, gradients: Sequence[Tensor]) -> bool:
-        super().construct(gradients)
-        return True
+    construct = CompiledOptimizer.construct
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
@@ -106,9 +102,7 @@ class Rprop(Optimizer):
         check_value(step_sizes, step_sizes[0] <= step_sizes[1], "come first", "the smallest of 'step_sizes'", "Rprop")
         self.add_state("prev", "step_size")
 
-    def construct(self, gradients: Sequence[Tensor]) -> bool:
-        super().construct(gradients)
-        return True
+    construct = CompiledOptimizer.construct
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
