@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.nn.metrics import classification, confusion, curves, errors, similarity, surface
+from msjax.nn.metrics.metric import Metric
 from msjax.nn.metrics.occlusion import OcclusionSensitivity
-
-if TYPE_CHECKING:
-    from msjax.nn.metrics.classification import Precision
-    from msjax.nn.metrics.errors import MAE
-
 
 _BY_NAME = {
     "accuracy": classification.Accuracy,
@@ -44,7 +40,7 @@ def names() -> list[Any]:
     return sorted(_BY_NAME)
 
 
-def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> MAE | Precision:
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> errors.MAE | classification.Precision:
     """A metric by its name.
 
     Args:
@@ -70,8 +66,6 @@ def get_metrics(metrics: Any) -> dict[str, Any]:
     Raises:
         TypeError: something else.
     """
-    from msjax.nn.metrics.metric import Metric
-
     if metrics is None:
         return {}
     if isinstance(metrics, dict):
