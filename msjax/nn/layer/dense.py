@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
-
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -20,7 +18,6 @@ from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.checks import check_init_shape, check_tensor
-from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.linalg_func import layers
 
 __all__ = ["BiDense", "Dense", "Linear"]
@@ -150,12 +147,6 @@ class Linear(Cell):
         return text + (f", has_bias={self.has_bias}" if self.has_bias else "")
 
 
-@operator(4, name="BiDense")
-def _bidense(x1, x2, weight, bias):
-    out = jnp.einsum("...i,oij,...j->...o", x1, weight, x2)
-    return out if bias is None else out + bias
-
-
 class BiDense(Cell):
     """A bilinear layer: output k is x1 @ weight[k] @ x2 + bias[k].
 
@@ -215,7 +206,7 @@ class BiDense(Cell):
             raise ValueError(
                 f"For 'BiDense', the inputs should agree in all axes but the last, but have shapes {input1.shape} and {input2.shape}."
             )
-        return _bidense(input1, input2, self.weight, self.bias)
+        return layers.bidense(input1, input2, self.weight, self.bias)
 
     def extend_repr(self) -> str:
         text = f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}"
