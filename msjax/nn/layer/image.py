@@ -175,7 +175,9 @@ class PSNR(Cell):
 class _Similarity(Cell):
     """Base of SSIM and MSSSIM: local means under a Gaussian window."""
 
-    def __init__(self, max_val, filter_size, filter_sigma, k1, k2):
+    def __init__(
+        self, max_val: float = 1.0, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03
+    ):
         super().__init__()
         who = type(self).__name__
         self.max_val: float = _checked(max_val, who)
@@ -224,11 +226,6 @@ class SSIM(_Similarity):
     Outputs:
         Tensor, of shape (N,).
     """
-
-    def __init__(
-        self, max_val: float = 1.0, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03
-    ):
-        super().__init__(max_val, filter_size, filter_sigma, k1, k2)
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "SSIM")
