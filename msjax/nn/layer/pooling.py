@@ -64,7 +64,11 @@ class _Pool(Cell):
 
 
 class _MaxPool(_Pool):
-    def __init__(self, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format="NCHW"):
+    def __init__(
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
+        ceil_mode: bool = False, data_format: str = "NCHW",
+    ):  # fmt: skip
         who = type(self).__name__
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if self.axes == 1 and self.pad_mode == "PAD":
@@ -137,13 +141,6 @@ class MaxPool2d(_MaxPool):
 
     max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool)
 
-    def __init__(
-        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
-        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
-        ceil_mode: bool = False, data_format: str = "NCHW",
-    ):  # fmt: skip
-        super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format)
-
 
 class MaxPool3d(_MaxPool):
     """The largest value of each window of an input (N, C, D, H, W) or (C, D, H, W); see `MaxPool2d`."""
@@ -170,15 +167,18 @@ class MaxPool2dExt(Layer, of=ops.max_pool2d):
 
 class _AvgPool(_Pool):
     def __init__(
-        self, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor=None, data_format="NCHW",
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None, data_format: str = "NCHW",
     ):  # fmt: skip
         who = type(self).__name__
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if self.pad_mode != "PAD" and self._padded:
             raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
-        if divisor is not None:
-            check_int(divisor, "divisor_override", who)
-        self.divisor_override: Any = check_value(divisor, divisor is None or divisor > 0, "be positive", "divisor_override", who)
+        if divisor_override is not None:
+            check_int(divisor_override, "divisor_override", who)
+        fits = divisor_override is None or divisor_override > 0
+        self.divisor_override: Any = check_value(divisor_override, fits, "be positive", "divisor_override", who)
         self.count_include_pad = count_include_pad
         if self.axes == 1 and (self.pad_mode == "PAD" or ceil_mode or not count_include_pad):
             self.kernel_size, self.stride = kernel_size, stride
@@ -247,13 +247,6 @@ class AvgPool2d(_AvgPool):
 
     avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool)
 
-    def __init__(
-        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
-        padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: int | None = None, data_format: str = "NCHW",
-    ):  # fmt: skip
-        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override, data_format)
-
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`.
@@ -267,7 +260,7 @@ class AvgPool3d(_AvgPool):
     def __init__(
         self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
         padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-        divisor_override: TensorLike | None = None,
+        divisor_override: int | None = None,
     ):  # fmt: skip
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
 
