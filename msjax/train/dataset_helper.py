@@ -65,18 +65,12 @@ class DatasetHelper:
         """The data types and the shapes of the columns."""
         return self._dataset.output_types(), self._dataset.output_shapes()
 
-    def get_data_info(self) -> tuple[list[Any], list[Any]]:
-        """The same as `types_shapes`."""
-        return self.types_shapes()
-
-    def continue_send(self) -> None:
-        """Nothing: rows are read when they are taken."""
-
-    def stop_send(self) -> None:
-        """Nothing: rows are read when they are taken."""
+    get_data_info = types_shapes
 
     def release(self) -> None:
         """Nothing: rows are read when they are taken."""
+
+    continue_send = stop_send = release
 
 
 class _Connected(Cell):
