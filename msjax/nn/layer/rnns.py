@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,13 @@ from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.rnn_cells import _KINDS, RECURRENCES, STEPS, _check_state
 
 __all__ = ["GRU", "LSTM", "RNN"]
+
+
+def _listed(name, doc) -> Any:
+    def parameters(cell):
+        return ParameterTuple([getattr(cell, name + suffix) for suffix in cell._suffixes] if hasattr(cell, name + "_l0") else ())
+
+    return property(parameters, doc=doc)
 
 
 class _RNNBase(Cell):
@@ -65,28 +73,10 @@ class _RNNBase(Cell):
                 setattr(self, name + suffix, Parameter(drawn[name, suffix], name=name + suffix))
         self._suffixes = tuple(suffixes)
 
-    def _list(self, name):
-        return ParameterTuple([getattr(self, name + suffix) for suffix in self._suffixes] if hasattr(self, name + "_l0") else ())
-
-    @property
-    def w_ih_list(self) -> ParameterTuple:
-        """The weights of the inputs, of all layers and directions."""
-        return self._list("weight_ih")
-
-    @property
-    def w_hh_list(self) -> ParameterTuple:
-        """The weights of the states, of all layers and directions."""
-        return self._list("weight_hh")
-
-    @property
-    def b_ih_list(self) -> ParameterTuple:
-        """The biases of the inputs, of all layers and directions; empty without biases."""
-        return self._list("bias_ih")
-
-    @property
-    def b_hh_list(self) -> ParameterTuple:
-        """The biases of the states, of all layers and directions; empty without biases."""
-        return self._list("bias_hh")
+    w_ih_list: ParameterTuple = _listed("weight_ih", "The weights of the inputs, of all layers and directions.")
+    w_hh_list: ParameterTuple = _listed("weight_hh", "The weights of the states, of all layers and directions.")
+    b_ih_list: ParameterTuple = _listed("bias_ih", "The biases of the inputs, of all layers and directions; empty without any.")
+    b_hh_list: ParameterTuple = _listed("bias_hh", "The biases of the states, of all layers and directions; empty without any.")
 
     def construct(self, x, hx=None, seq_length=None):
         h, c = self._check(x, hx, seq_length)
