@@ -171,15 +171,9 @@ class SequentialCell(_Numbered):
         self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
         self._length = len(self)
 
-    def __setitem__(self, index, cell):
-        super().__setitem__(index, cell)
+    def _put(self, name, cell, prefix):
+        super()._put(name, cell, prefix)
         self._length = len(self)
-
-    def append(self, cell):
-        """Add a cell at the end; returns the container."""
-        super().append(cell)
-        self._length = len(self)
-        return self
 
     def add_module(self, name, module):
         """PyTorch's way to add a cell at the end, which is called."""
