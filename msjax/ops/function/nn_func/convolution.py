@@ -10,6 +10,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_kind, check_rank, check_type, check_value
 from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import apply
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import Ints, n_ints, same_pads
@@ -60,46 +61,6 @@ def conv_pads(pad_mode: str, padding: Axes, n: int, who: str) -> PadWidths | str
     return "same" if mode == "same" else ((0, 0),) * n
 
 
-def _check_operands(input, weight, bias, n, who):
-    for name, value in (("input", input), ("weight", weight)):
-        check_type(value, Tensor, name, who)
-        check_rank(value, n + 2, name, who)
-    if bias is not None:
-        check_kind(bias, isinstance(bias, Tensor), "be a Tensor or None", "bias", who)
-        fits = bias.shape == weight.shape[:1]
-        check_value(bias, fits, f"have shape {weight.shape[:1]}, one number for each output channel", "bias", who)
-
-
-def conv_nd(
-    n: int,
-    who: str,
-    input: TensorLike,
-    weight: Tensor,
-    bias: TensorLike | None,
-    stride: Axes,
-    pad_mode: str,
-    padding: Axes,
-    dilation: Axes,
-    groups: int,
-) -> Tensor:
-    """A convolution over n axes, with MindSpore's arguments."""
-    _check_operands(input, weight, bias, n, who)
-    stride = n_ints(stride, n, "stride", who)
-    dilation = n_ints(dilation, n, "dilation", who)
-    check_int(groups, "groups", who)
-    fits = groups > 0 and not weight.shape[0] % groups
-    check_value(groups, fits, f"divide the output channels, {weight.shape[0]} by the weight's shape", "groups", who)
-    if input.shape[1] % groups:
-        raise ValueError(f"For '{who}', 'groups' should divide the input's channels, but got {groups} for shape {input.shape}.")
-    if input.shape[1] != weight.shape[1] * groups:
-        raise RuntimeError(
-            f"For '{who}', the input should have {weight.shape[1] * groups} channels, as the weight of shape {weight.shape} "
-            f"with {groups} group(s) says, but its shape is {input.shape}."
-        )
-    padding = n_ints(padding, n, "padding", who, lowest=0)
-    return apply(CONV, (input, weight, bias), (stride, conv_pads(pad_mode, padding, n, who), dilation, groups))
-
-
 _CONV_DOC = """A convolution over the last {axes} axes.
 
     Args:
@@ -139,12 +100,34 @@ def _conv(n: int, sizes: str, x: Sequence[int], w: Sequence[int], shape: Sequenc
         input: TensorLike, weight: Tensor, bias: TensorLike | None = None, stride: Axes = 1, pad_mode: str = "valid",
         padding: Axes = 0, dilation: Axes = 1, groups: int = 1,
     ) -> Tensor:  # fmt: skip
-        return conv_nd(n, who, input, weight, bias, stride, pad_mode, padding, dilation, groups)
+        for name, value in (("input", input), ("weight", weight)):
+            check_type(value, Tensor, name, who)
+            check_rank(value, n + 2, name, who)
+        if bias is not None:
+            check_kind(bias, isinstance(bias, Tensor), "be a Tensor or None", "bias", who)
+            fits = bias.shape == weight.shape[:1]
+            check_value(bias, fits, f"have shape {weight.shape[:1]}, one number for each output channel", "bias", who)
+        stride = n_ints(stride, n, "stride", who)
+        dilation = n_ints(dilation, n, "dilation", who)
+        check_int(groups, "groups", who)
+        fits = groups > 0 and not weight.shape[0] % groups
+        check_value(groups, fits, f"divide the output channels, {weight.shape[0]} by the weight's shape", "groups", who)
+        if input.shape[1] % groups:
+            raise ValueError(
+                f"For '{who}', 'groups' should divide the input's channels, but got {groups} for shape {input.shape}."
+            )
+        if input.shape[1] != weight.shape[1] * groups:
+            raise RuntimeError(
+                f"For '{who}', the input should have {weight.shape[1] * groups} channels, as the weight of shape {weight.shape} "
+                f"with {groups} group(s) says, but its shape is {input.shape}."
+            )
+        padding = n_ints(padding, n, "padding", who, lowest=0)
+        return apply(CONV, (input, weight, bias), (stride, conv_pads(pad_mode, padding, n, who), dilation, groups))
 
     out = ", ".join(f"{size}'" for size in sizes.split(", "))
-    call.__name__ = call.__qualname__ = who
-    call.__doc__ = _CONV_DOC.format(axes=n, sizes=sizes, kernel=sizes.lower(), out=out, name=who, x=x, w=w, shape=shape)
-    return call
+    return titled(
+        call, who, _CONV_DOC.format(axes=n, sizes=sizes, kernel=sizes.lower(), out=out, name=who, x=x, w=w, shape=shape)
+    )
 
 
 conv1d: _Convolution = _conv(1, "L", (1, 3, 8), (4, 3, 3), (1, 4, 6))
