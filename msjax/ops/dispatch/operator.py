@@ -70,6 +70,7 @@ def operator(
     *,
     numbers: Sequence[str] = (),
     check: Callable[..., Any] | None = None,
+    prepare: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
     name: str | None = None,
     int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
@@ -84,6 +85,7 @@ def operator(
         numbers: the names of further parameters that are numbers, or None: the kernel calculates with them, but takes no decision
             from their values. Other values need no other program: the kernel gets weakly typed scalars.
         check: called with the values of all parameters before the kernel is; raises for wrong ones.
+        prepare: takes these values and returns them checked and converted; for rules of the operands, too, in messages of its own.
         name: as messages show it; by default the kernel's name, without underscores around it.
         int_grad, differentiable, shape_error: see `msjax.engine.autograd.op.Op`.
         view: of an operator whose results share the memory of its first operand, how they are written; see `msjax.engine.autograd.views`.
@@ -126,6 +128,8 @@ def operator(
 
         def checked_call(args, kwargs):
             values = bind(args, kwargs) if kwargs or len(args) != total else args
+            if prepare is not None:
+                values = prepare(values)
             if tensors and not hasattr(values[0], "dtype"):
                 raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(values[0])}.")
             if numbers:
@@ -139,7 +143,7 @@ def operator(
                     raise_op_error(error, op, values[:operands])
             return run(op, [values[i] for i in given], tuple([freeze(values[i]) for i in rest]))
 
-        if required == operands:
+        if required == operands and prepare is None:
 
             def call(*args, **kwargs):
                 if not kwargs and len(args) == operands and (not tensors or isinstance(args[0], Tensor)):

@@ -12,7 +12,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.ops.function.nn_func.losses import check_reduction, reduce_loss
+from msjax.ops.function.nn_func.losses import check_reduction, loss, reduce_loss
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "multi_margin_loss", "multilabel_margin_loss",
@@ -199,14 +199,8 @@ _bce = with_slopes(
 )
 
 
-@operator(3, name="BinaryCrossEntropy")
-def _binary_cross_entropy(logits, labels, weight, reduction):
-    check_same_shape(logits, labels, "probabilities and labels")
-    losses = _bce(logits, labels.astype(logits.dtype))
-    return reduce_loss(losses if weight is None else losses * weight, reduction)
-
-
-def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+@loss(3, "BinaryCrossEntropy")
+def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> JaxArray:
     """-(labels * log(p) + (1 - labels) * log(1 - p)) of probabilities p.
 
     Args:
@@ -218,25 +212,15 @@ def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None =
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
     """
-    require_tensors("binary_cross_entropy", logits=logits, labels=labels)
-    check_reduction(reduction, "binary_cross_entropy")
-    return _binary_cross_entropy(logits, labels, weight, reduction)
+    check_same_shape(logits, labels, "probabilities and labels")
+    losses = _bce(logits, labels.astype(logits.dtype))
+    return reduce_loss(losses if weight is None else losses * weight, reduction)
 
 
-@operator(4, name="BCEWithLogitsLoss")
-def _bce_with_logits(input, target, weight, pos_weight, reduction):
-    negative = jax.nn.softplus(-input)
-    if pos_weight is None:
-        losses = (1 - target) * input + negative
-    else:
-        losses = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
-    losses = losses if weight is None else losses * weight
-    return reduce_loss(losses.astype(jnp.result_type(input, target)), reduction)
-
-
+@loss(4, "BCEWithLogitsLoss")
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
+) -> JaxArray:
     """The binary cross entropy of sigmoid(input) with the target, computed without overflow.
 
     Args:
@@ -248,9 +232,13 @@ def binary_cross_entropy_with_logits(
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
     """
-    require_tensors("binary_cross_entropy_with_logits", input=input, target=target)
-    check_reduction(reduction, "binary_cross_entropy_with_logits")
-    return _bce_with_logits(input, target, weight, pos_weight, reduction)
+    negative = jax.nn.softplus(-input)
+    if pos_weight is None:
+        losses = (1 - target) * input + negative
+    else:
+        losses = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
+    losses = losses if weight is None else losses * weight
+    return reduce_loss(losses.astype(jnp.result_type(input, target)), reduction)
 
 
 # ---- margins

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
-from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_in_range, check_number, check_one_of, check_type, check_value
+from msjax.common.typing import KernelDecorator, TensorLike
+from msjax.core.base.checks import Bounds, check_in_range, check_number, check_one_of, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import to_float
@@ -34,15 +36,29 @@ def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:
     return jnp.sum(x) if reduction == "sum" else x
 
 
+def loss(operands: int = 2, name: str | None = None, **numbers: Bounds) -> KernelDecorator:
+    """Decorator: `operator` for a loss. Operands without a default have to be Tensors; `numbers`, of these ranges, become floats."""
+
+    def decorate(kernel):
+        who, parameters = kernel.__name__, inspect.signature(kernel).parameters
+
+        def prepare(values):
+            given = dict(zip(parameters, values))
+            require_tensors(who, **{key: given[key] for key in required})
+            check_reduction(given["reduction"], who)
+            return [*(given | {key: float(check_number(given[key], key, who, **numbers[key])) for key in numbers}).values()]
+
+        required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
+        return operator(operands, numbers=[*numbers], name=name, prepare=prepare)(kernel)
+
+    return cast(KernelDecorator, decorate)
+
+
 # ---- differences
 
 
-@operator(2)
-def _mse_loss(input, target, reduction):
-    return reduce_loss(jnp.square(input - target), reduction)
-
-
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@loss()
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> JaxArray:
     """(input - target) squared.
 
     Args:
@@ -57,29 +73,21 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> print(ops.mse_loss(Tensor([1.0, 2.0]), Tensor([1.0, 4.0])))
         2.0
     """
-    require_tensors("mse_loss", input=input, target=target)
-    check_reduction(reduction, "mse_loss")
-    return _mse_loss(input, target, reduction)
+    return reduce_loss(jnp.square(input - target), reduction)
 
 
 mse_loss_ext = mse_loss
 
 
-@operator(2)
-def _l1_loss(input, target, reduction):
-    return reduce_loss(magnitude(input - target), reduction)
-
-
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@loss()
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> JaxArray:
     """|input - target|.
 
     Args:
         input, target (Tensor): of shapes that can be broadcast.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    require_tensors("l1_loss", input=input, target=target)
-    check_reduction(reduction, "l1_loss")
-    return _l1_loss(input, target, reduction)
+    return reduce_loss(magnitude(input - target), reduction)
 
 
 @operator(2, numbers=("beta", "slope"), name="SmoothL1Loss")
@@ -116,14 +124,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
     return _smooth_l1_loss(input, target, float(beta), 1 / float(beta) if beta else None, reduction)
 
 
-@operator(2, numbers=("delta",))
-def _huber_loss(input, target, reduction, delta):
-    size = magnitude(input - target)
-    near = jnp.where(size > delta, 0, size)
-    return reduce_loss(jnp.where(size <= delta, 0.5 * near * near, delta * (size - 0.5 * delta)), reduction)
-
-
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+@loss(delta={"above": 0})
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> JaxArray:
     """(input - target)^2 / 2 up to a distance of `delta`, and linear beyond.
 
     Args:
@@ -134,10 +136,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    require_tensors("huber_loss", input=input, target=target)
-    check_reduction(reduction, "huber_loss")
-    check_value(delta, check_number(delta, "delta", "huber_loss") > 0, "be positive", "delta", "huber_loss")
-    return _huber_loss(input, target, reduction, float(delta))
+    size = magnitude(input - target)
+    near = jnp.where(size > delta, 0, size)
+    return reduce_loss(jnp.where(size <= delta, 0.5 * near * near, delta * (size - 0.5 * delta)), reduction)
 
 
 # ---- distributions
@@ -165,8 +166,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
         ValueError: an unknown reduction.
     """
     require_tensors("kl_div", logits=logits, labels=labels)
-    if reduction not in ("mean", "sum", "none", "batchmean"):
-        raise ValueError(f"For 'kl_div', 'reduction' should be 'mean', 'batchmean', 'sum' or 'none', but got {reduction!r}.")
+    check_one_of(reduction, ("mean", "batchmean", "sum", "none"), "reduction", "kl_div")
     return _kl_div(logits, labels, reduction)
 
 
@@ -218,15 +218,8 @@ def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool, ful
 # ---- margins
 
 
-@operator(3, numbers=("margin",))
-def _margin_ranking_loss(input1, input2, target, margin, reduction):
-    losses = -target * (input1 - input2) + margin
-    # The slope is 1 at 0, where that of jnp.maximum is 0.5.
-    rest = jnp.where(losses < 0, 0, jax.lax.stop_gradient(losses))  # NaN has no slope
-    return reduce_loss(jnp.where(losses >= 0, losses, rest), reduction)
-
-
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+@loss(3, margin={})
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> JaxArray:
     """max(0, margin - target * (input1 - input2)), where the target is 1 if input1 should be the larger one, else -1.
 
     Args:
@@ -234,19 +227,14 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         margin (float): Default: 0.0.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    require_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
-    check_reduction(reduction, "margin_ranking_loss")
-    return _margin_ranking_loss(input1, input2, target, float(check_number(margin, "margin", "margin_ranking_loss")), reduction)
+    losses = -target * (input1 - input2) + margin
+    # The slope is 1 at 0, where that of jnp.maximum is 0.5.
+    rest = jnp.where(losses < 0, 0, jax.lax.stop_gradient(losses))  # NaN has no slope
+    return reduce_loss(jnp.where(losses >= 0, losses, rest), reduction)
 
 
-@operator(2, numbers=("margin",))
-def _hinge_embedding_loss(inputs, targets, margin, reduction):
-    zero = jnp.zeros((), inputs.dtype)
-    near = jnp.where(targets > 0, inputs, zero)
-    return reduce_loss(near + jnp.where(targets < 0, jnp.maximum(margin - inputs, 0), zero), reduction)
-
-
-def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+@loss(margin={})
+def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean") -> JaxArray:
     """Distances where the target is 1, max(0, margin - distance) where it is -1.
 
     Args:
@@ -254,26 +242,20 @@ def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, r
         margin (int or float): Default: 1.0.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    require_tensors("hinge_embedding_loss", inputs=inputs, targets=targets)
-    check_reduction(reduction, "hinge_embedding_loss")
-    return _hinge_embedding_loss(inputs, targets, float(check_number(margin, "margin", "hinge_embedding_loss")), reduction)
+    zero = jnp.zeros((), inputs.dtype)
+    near = jnp.where(targets > 0, inputs, zero)
+    return reduce_loss(near + jnp.where(targets < 0, jnp.maximum(margin - inputs, 0), zero), reduction)
 
 
-@operator(2)
-def _soft_margin_loss(input, target, reduction):
-    return reduce_loss(softplus_of(-target * input), reduction)
-
-
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@loss()
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> JaxArray:
     """log(1 + exp(-target * input)), where targets are 1 or -1.
 
     Args:
         input, target (Tensor): of the same shape.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    require_tensors("soft_margin_loss", input=input, target=target)
-    check_reduction(reduction, "soft_margin_loss")
-    return _soft_margin_loss(input, target, reduction)
+    return reduce_loss(softplus_of(-target * input), reduction)
 
 
 @operator(2, numbers=("least",), name="cosine_similarity")
@@ -298,17 +280,10 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
     return _cosine(x1, x2, dim, eps * eps)
 
 
-@operator(3, numbers=("margin",))
-def _cosine_embedding_loss(input1, input2, target, margin, reduction):
-    tiny = jnp.asarray(1e-12, input1.dtype)
-    lengths = jnp.sum(jnp.square(input1), 1) + tiny, jnp.sum(jnp.square(input2), 1) + tiny
-    cos = jnp.sum(input1 * input2, 1) / jnp.sqrt(lengths[0] * lengths[1])
-    zero = jnp.zeros((), cos.dtype)
-    losses = jnp.where(target == 1, 1 - cos, zero) + jnp.where(target == -1, jnp.maximum(cos - margin, 0), zero)
-    return reduce_loss(losses, reduction)
-
-
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+@loss(3, margin={"low": -1, "high": 1})
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> JaxArray:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1; cos is that of the angle between two vectors.
 
     Args:
@@ -320,10 +295,12 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    require_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
-    check_reduction(reduction, "cosine_embedding_loss")
-    check_number(margin, "margin", "cosine_embedding_loss", low=-1, high=1)
-    return _cosine_embedding_loss(input1, input2, target, float(margin), reduction)
+    tiny = jnp.asarray(1e-12, input1.dtype)
+    lengths = jnp.sum(jnp.square(input1), 1) + tiny, jnp.sum(jnp.square(input2), 1) + tiny
+    cos = jnp.sum(input1 * input2, 1) / jnp.sqrt(lengths[0] * lengths[1])
+    zero = jnp.zeros((), cos.dtype)
+    losses = jnp.where(target == 1, 1 - cos, zero) + jnp.where(target == -1, jnp.maximum(cos - margin, 0), zero)
+    return reduce_loss(losses, reduction)
 
 
 def _distance(a, b, p, eps):
