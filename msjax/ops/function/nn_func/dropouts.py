@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +11,10 @@ import jax.numpy as jnp
 from msjax.common.generators import minstd
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_in_range
+from msjax.core.base.checks import check_in_range, check_rank
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.streams import state_of_mask
 
@@ -57,10 +59,6 @@ def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] 
     return _drop(_DROPOUT_WITH_MASK, x, key, p, axes)
 
 
-def _check(name, p):
-    check_in_range(p, "p", name, low=0, high=1)
-
-
 def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
@@ -79,30 +77,31 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int 
     """
     if not training or p == 0:
         return input
-    _check("dropout", p)
+    check_in_range(p, "p", "dropout", low=0, high=1)
     state = state_of_mask(seed, input.size) if p < 1 else None
     if state is not None:
         return dropout_from_state(input, state, p)
     return _drop(_DROPOUT, input, next_key(seed), p, ())
 
 
-def _channels(name, input, p, training, sizes):
-    if input.ndim not in sizes:
-        raise ValueError(
-            f"For '{name}', the Tensor should have {' or '.join(map(str, sizes))} axes, but its shape is {input.shape}."
-        )
-    _check(name, p)
-    if not training or p == 0:
-        return input
-    spatial = sizes[-1] - 2
-    return _drop(_DROPOUT, input, next_key(), p, tuple(range(input.ndim - spatial, input.ndim)))
+class _ChannelDropout(Protocol):
+    def __call__(self, input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor: ...
 
 
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
+def _of_channels(n: int, sizes: str, shape: tuple[int, ...]) -> _ChannelDropout:
+    name = f"dropout{n}d"
+
+    def call(input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
+        check_rank(input, (n + 1, n + 2), "the Tensor", name)
+        check_in_range(p, "p", name, low=0, high=1)
+        if not training or p == 0:
+            return input
+        return _drop(_DROPOUT, input, next_key(), p, tuple(range(input.ndim - n, input.ndim)))
+
+    doc = f"""Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
-        input (Tensor): shape (N, C, L) or (C, L).
+        input (Tensor): shape (N, C, {sizes}) or (C, {sizes}).
         p (float): how likely a channel is dropped. Default: 0.5.
         training (bool): if False, the result is the input itself. Default: True.
 
@@ -110,35 +109,12 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         ValueError: another number of axes, or `p` is out of range.
 
     Example:
-        >>> print(ops.dropout1d(ops.ones((2, 3, 4)), 0.5).shape)
-        (2, 3, 4)
+        >>> print(ops.{name}(ops.ones({shape}), 0.5).shape)
+        {shape}
     """
-    return _channels("dropout1d", input, p, training, (2, 3))
+    return titled(call, name, doc)
 
 
-def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
-
-    Args:
-        input (Tensor): shape (N, C, H, W) or (C, H, W).
-        p, training: as in `dropout1d`, whose errors it raises.
-
-    Example:
-        >>> print(ops.dropout2d(ops.ones((2, 3, 4, 4)), 0.5).shape)
-        (2, 3, 4, 4)
-    """
-    return _channels("dropout2d", input, p, training, (3, 4))
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
-
-    Args:
-        input (Tensor): shape (N, C, D, H, W) or (C, D, H, W).
-        p, training: as in `dropout1d`, whose errors it raises.
-
-    Example:
-        >>> print(ops.dropout3d(ops.ones((2, 3, 4, 4, 4)), 0.5).shape)
-        (2, 3, 4, 4, 4)
-    """
-    return _channels("dropout3d", input, p, training, (4, 5))
+dropout1d: _ChannelDropout = _of_channels(1, "L", (2, 3, 4))
+dropout2d: _ChannelDropout = _of_channels(2, "H, W", (2, 3, 4, 4))
+dropout3d: _ChannelDropout = _of_channels(3, "D, H, W", (2, 3, 4, 4, 4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import jax
 
@@ -12,6 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_one_given, check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
 from msjax.ops.function.nn_func.pooling_kernels import FRACTIONAL_MAX_POOL, MAX_UNPOOL
@@ -20,50 +22,42 @@ from msjax.ops.function.nn_func.sliding import n_ints
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
-def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
-    check_tensor(x, "x", (n + 1, n + 2), who)
-    check_kind(indices, isinstance(indices, Tensor) and indices.dtype.kind == "i", "be a Tensor of integers", "indices", who)
-    check_value(indices, indices.shape == x.shape, f"have the shape of 'x', {x.shape}", "indices", who)
-    kernel = n_ints(kernel_size, n, "kernel_size", who)
-    stride = kernel if stride in (None, 0) else n_ints(stride, n, "stride", who)
-    pads = n_ints(padding, n, "padding", who, lowest=0)
-    sizes = tuple([(s - 1) * t - 2 * p + k for s, t, p, k in zip(x.shape[x.ndim - n :], stride, pads, kernel)])
-    if output_size:
-        wanted = freeze(output_size)
-        wanted = wanted[len(wanted) - n :] if len(wanted) == x.ndim else wanted
-        fits = len(wanted) == n and all(s - t < w < s + t for s, t, w in zip(sizes, stride, wanted))
-        check_value(output_size, fits, f"differ from {sizes} by less than the stride {stride}", "output_size", who)
-        sizes = wanted
-    return apply(MAX_UNPOOL, (x, indices), (sizes,))
+class _Unpooling(Protocol):
+    def __call__(
+        self, x: TensorLike, indices: TensorLike, kernel_size: Axes, stride: Axes | None = None, padding: Axes = 0,
+        output_size: Axes | None = None,
+    ) -> Tensor: ...  # fmt: skip
 
 
-def max_unpool1d(
-    x: TensorLike,
-    indices: TensorLike,
-    kernel_size: Axes,
-    stride: int | tuple[int, ...] | None = None,
-    padding: int = 0,
-    output_size: int | tuple[int, ...] | None = None,
-) -> Tensor:
-    """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
-    return _unpool(1, "max_unpool1d", x, indices, kernel_size, stride, padding, output_size)
+def _unpool(n: int, sizes: str) -> _Unpooling:
+    who = f"max_unpool{n}d"
 
+    def call(
+        x: TensorLike, indices: TensorLike, kernel_size: Axes, stride: Axes | None = None, padding: Axes = 0,
+        output_size: Axes | None = None,
+    ) -> Tensor:  # fmt: skip
+        check_tensor(x, "x", (n + 1, n + 2), who)
+        check_kind(indices, isinstance(indices, Tensor) and indices.dtype.kind == "i", "be a Tensor of integers", "indices", who)
+        check_value(indices, indices.shape == x.shape, f"have the shape of 'x', {x.shape}", "indices", who)
+        kernel = n_ints(kernel_size, n, "kernel_size", who)
+        strides = kernel if stride in (None, 0) else n_ints(stride, n, "stride", who)
+        pads = n_ints(padding, n, "padding", who, lowest=0)
+        found = tuple([(s - 1) * t - 2 * p + k for s, t, p, k in zip(x.shape[x.ndim - n :], strides, pads, kernel)])
+        if output_size:
+            wanted = freeze(output_size)
+            wanted = wanted[len(wanted) - n :] if len(wanted) == x.ndim else wanted
+            fits = len(wanted) == n and all(s - t < w < s + t for s, t, w in zip(found, strides, wanted))
+            check_value(output_size, fits, f"differ from {found} by less than the stride {strides}", "output_size", who)
+            found = wanted
+        return apply(MAX_UNPOOL, (x, indices), (found,))
 
-def max_unpool2d(
-    x: Tensor,
-    indices: Tensor,
-    kernel_size: Axes,
-    stride: Axes | None = None,
-    padding: Axes = 0,
-    output_size: Axes | None = None,
-) -> Tensor:
-    """Zeros with the elements of `x` where max-pooling found them.
+    doc = f"""Zeros with the elements of `x` where max-pooling found them.
 
     Args:
-        x (Tensor): of shape (N, C, H, W) or (C, H, W).
+        x (Tensor): of shape (N, C, {sizes}) or (C, {sizes}).
         indices (Tensor): of the same shape: the numbers that max-pooling returned.
         kernel_size, stride, padding (int or tuple): those of the max-pooling.
-        output_size (tuple, optional): the shape of the output, or its last two numbers, where several are possible.
+        output_size (tuple, optional): the shape of the output, or its last {n} number(s), where several are possible.
 
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
@@ -74,19 +68,12 @@ def max_unpool2d(
         [[[[0. 0.]
            [0. 4.]]]]
     """
-    return _unpool(2, "max_unpool2d", x, indices, kernel_size, stride, padding, output_size)
+    return titled(call, who, doc)
 
 
-def max_unpool3d(
-    x: TensorLike,
-    indices: TensorLike,
-    kernel_size: Axes,
-    stride: Axes | None = None,
-    padding: Axes = 0,
-    output_size: Axes | None = None,
-) -> Tensor:
-    """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
-    return _unpool(3, "max_unpool3d", x, indices, kernel_size, stride, padding, output_size)
+max_unpool1d: _Unpooling = _unpool(1, "L")
+max_unpool2d: _Unpooling = _unpool(2, "H, W")
+max_unpool3d: _Unpooling = _unpool(3, "D, H, W")
 
 
 def _fractional(n, who, input, kernel_size, output_size, output_ratio, return_indices, samples):
