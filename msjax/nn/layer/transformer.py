@@ -83,6 +83,15 @@ class _Layer(Cell):
     def _residual(self, x, norm, block):
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
+    def _attention(self, attention, dropout, mask, padding, memory=None):
+        """Attention to the argument itself, or to `memory`."""
+
+        def attend(x):
+            source = x if memory is None else memory
+            return dropout(attention(x, source, source, attn_mask=mask, key_padding_mask=padding, need_weights=False)[0])
+
+        return attend
+
     def _feedforward(self, dropout):
         return lambda x: dropout(self.dense2(self.dropout(self.activation(self.dense1(x)))))
 
@@ -120,11 +129,7 @@ class TransformerEncoderLayer(_Layer):
     """
 
     def construct(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
-        def attend(x):
-            return self.dropout1(
-                self.self_attn(x, x, x, attn_mask=src_mask, key_padding_mask=src_key_padding_mask, need_weights=False)[0]
-            )
-
+        attend = self._attention(self.self_attn, self.dropout1, src_mask, src_key_padding_mask)
         x = self._residual(src, self.norm1, attend)
         return self._residual(x, self.norm2, self._feedforward(self.dropout2))
 
@@ -168,19 +173,9 @@ class TransformerDecoderLayer(_Layer):
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
-        def attend(x):
-            return self.dropout1(
-                self.self_attn(x, x, x, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask, need_weights=False)[0]
-            )
-
-        def attend_memory(x):
-            out = self.multihead_attn(
-                x, memory, memory, attn_mask=memory_mask, key_padding_mask=memory_key_padding_mask, need_weights=False
-            )
-            return self.dropout2(out[0])
-
-        x = self._residual(tgt, self.norm1, attend)
-        x = self._residual(x, self.norm2, attend_memory)
+        attend = self._attention(self.self_attn, self.dropout1, tgt_mask, tgt_key_padding_mask)
+        to_memory = self._attention(self.multihead_attn, self.dropout2, memory_mask, memory_key_padding_mask, memory)
+        x = self._residual(self._residual(tgt, self.norm1, attend), self.norm2, to_memory)
         return self._residual(x, self.norm3, self._feedforward(self.dropout3))
 
 
