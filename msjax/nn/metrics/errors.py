@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,14 +15,12 @@ __all__ = ["Loss", "MAE", "MSE", "Perplexity"]
 
 
 class _Error(MeanMetric):
-    def _total(self, difference: np.ndarray) -> float:
-        """What a batch's errors add up to."""
-        raise NotImplementedError
+    _size: ClassVar[Callable[..., Any]]
 
     @rearrange_inputs
     def update(self, *inputs):
         pred, label = self._pair(inputs)
-        self._sum += float(self._total(label.reshape(pred.shape) - pred))  # batches add up in double precision
+        self._sum += float(self._size(label.reshape(pred.shape) - pred).sum())  # batches add up in double precision
         self._count += label.shape[0] if label.ndim else 1
 
 
@@ -34,15 +33,13 @@ class MAE(_Error):
         1.0
     """
 
-    def _total(self, difference):
-        return np.abs(difference).sum()
+    _size = staticmethod(np.abs)
 
 
 class MSE(_Error):
     """The mean square error: the sum of squared differences over the number of samples."""
 
-    def _total(self, difference):
-        return np.square(difference).sum()
+    _size = staticmethod(np.square)
 
 
 class Loss(MeanMetric):
