@@ -34,14 +34,10 @@ def members(parameters: ParametersLike) -> list[Member]:
     """The members of what an optimizer was given as `params`."""
     if parameters is None:
         raise ValueError("For an optimizer, 'params' should be Parameters, but got None.")
-    if isinstance(parameters, (Parameter, dict, str)):
+    listed = any(hasattr(parameters, name) for name in ("__iter__", "__getitem__"))
+    if not listed or isinstance(parameters, (Parameter, dict, str)):
         raise TypeError(f"For an optimizer, 'params' should be a list of Parameters or dicts, but got {describe(parameters)}.")
-    try:
-        given: list[Any] = list(parameters)
-    except TypeError as error:
-        raise TypeError(
-            f"For an optimizer, 'params' should be a list of Parameters or dicts, but got {describe(parameters)}."
-        ) from error
+    given: list[Any] = list(parameters)
     if not given:
         raise ValueError("For an optimizer, 'params' should not be empty.")
     if isinstance(given[0], dict):
@@ -49,7 +45,11 @@ def members(parameters: ParametersLike) -> list[Member]:
     else:
         _check_parameters(given)
         found = [Member(p) for p in given]
-    _check_names(found)
+    names = set()
+    for member in found:
+        if member.parameter.name in names:
+            raise ValueError(f"For an optimizer, two Parameters have the name {member.parameter.name!r}.")
+        names.add(member.parameter.name)
     return found
 
 
@@ -59,14 +59,6 @@ def _check_parameters(given):
             raise TypeError(
                 f"For an optimizer, 'params' should hold Parameters only, or dicts of parameter groups only, but got {describe(p)}."
             )
-
-
-def _check_names(found):
-    names = set()
-    for member in found:
-        if member.parameter.name in names:
-            raise ValueError(f"For an optimizer, two Parameters have the name {member.parameter.name!r}.")
-        names.add(member.parameter.name)
 
 
 def _grouped(groups) -> list[Member]:
