@@ -137,11 +137,6 @@ class Unfold(Cell):
 # ---- similarity
 
 
-def _checked(max_val, who):
-    check_number(max_val, "max_val", who, above=0)
-    return float(max_val)
-
-
 def _pair(img1, img2, who):
     if img1.ndim != 4 or img1.shape != img2.shape or img1.dtype != img2.dtype:
         raise ValueError(
@@ -164,7 +159,7 @@ class PSNR(Cell):
 
     def __init__(self, max_val: float = 1.0):
         super().__init__()
-        self.max_val: float = _checked(max_val, "PSNR")
+        self.max_val: float = float(check_number(max_val, "max_val", "PSNR", above=0))
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "PSNR")
@@ -180,7 +175,7 @@ class _Similarity(Cell):
     ):
         super().__init__()
         who = type(self).__name__
-        self.max_val: float = _checked(max_val, who)
+        self.max_val: float = float(check_number(max_val, "max_val", who, above=0))
         self.filter_size: int = check_positive_int(filter_size, "filter_size", who)
         for name, value in (("filter_sigma", filter_sigma), ("k1", k1), ("k2", k2)):
             check_float(value, name, who, above=0)

@@ -14,11 +14,6 @@ from msjax.nn.probability.distribution.base import Distribution, unit_uniform
 __all__ = ["Bernoulli", "Categorical"]
 
 
-def _check_probabilities(probs, who):
-    if probs is not None and not ((probs.asnumpy() >= 0) & (probs.asnumpy() <= 1)).all():
-        raise ValueError(f"For '{who}', probabilities should be from 0 to 1, but got {probs}.")
-
-
 def _times_log(x, y):
     """x log(y), and 0 where x is."""
     return ops.where(x == 0, 0.0, x * ops.log(ops.where(x == 0, 1.0, y)))
@@ -101,7 +96,8 @@ class Categorical(Distribution):
         self, probs: ArrayLike | None = None, seed: int | None = None, dtype: Type = mstype.int32, name: str = "Categorical"
     ):
         super().__init__(seed, dtype, name, {"probs": probs})
-        _check_probabilities(self.probs, "Categorical")
+        if self.probs is not None and not ((self.probs.asnumpy() >= 0) & (self.probs.asnumpy() <= 1)).all():
+            raise ValueError(f"For 'Categorical', probabilities should be from 0 to 1, but got {self.probs}.")
         if self.probs is not None and not (abs(self.probs.asnumpy().sum(-1) - 1) < 1e-5).all():
             raise ValueError(f"For 'Categorical', probabilities should add up to 1, but got {self.probs}.")
 

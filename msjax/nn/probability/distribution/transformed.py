@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type
 from msjax.nn.probability.bijector import Bijector
-from msjax.nn.probability.distribution.base import Distribution
+from msjax.nn.probability.distribution.base import Distribution, shape_of
 from msjax.nn.probability.distribution.continuous import Normal
 from msjax.nn.probability.distribution.families import Family
 
@@ -116,5 +114,4 @@ class LogNormal(Family):
     _kl: Any = Normal._kl
 
     def _sample(self, shape: tuple[int, ...], loc: Tensor, scale: Tensor) -> Tensor:
-        size = (*shape, *np.broadcast_shapes(loc.shape, scale.shape))
-        return ops.exp(loc + scale * ops.standard_normal(size, self.seed))
+        return ops.exp(loc + scale * ops.standard_normal((*shape, *shape_of(loc, scale)), self.seed))
