@@ -21,12 +21,10 @@ class Adadelta(Optimizer):
     """Gradients scaled by the root of the mean square of moves over that of gradients.
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate. Default: 1.0.
         rho (float): how much of the means is kept. Default: 0.9.
         eps (float): Default: 1e-6.
-        weight_decay (float): Default: 0.0.
-        maximize (bool): whether to go up. Default: False.
     """
 
     not_negative = ("eps", "weight_decay")
@@ -57,13 +55,11 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of their squares.
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate. Default: 1e-2.
         lr_decay (float): how fast it decays. Default: 0.0.
-        weight_decay (float): Default: 0.0.
         initial_accumulator_value (float): what the sum starts at. Default: 0.0.
         eps (float): Default: 1e-10.
-        maximize (bool): whether to go up. Default: False.
     """
 
     not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
@@ -100,13 +96,11 @@ class ASGD(Optimizer):
     """Gradient descent that also keeps the average of each Parameter over the steps (in `ax`).
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate. Default: 1e-2.
         lambd (float): the decay. Default: 1e-4.
         alpha (float): the power in which the step grows smaller. Default: 0.75.
         t0 (float): the step at which averaging begins. Default: 1e6.
-        weight_decay (float): Default: 0.0.
-        maximize (bool): whether to go up. Default: False.
     """
 
     not_negative = ("weight_decay",)
@@ -142,14 +136,11 @@ class RMSprop(Optimizer):
     """Gradients divided by the root of their mean square.
 
     Args:
-        params: Parameters or parameter groups.
+        params, eps, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate. Default: 1e-2.
         alpha (float): how much of the mean square is kept. Default: 0.99.
-        eps (float): Default: 1e-8.
-        weight_decay (float): Default: 0.0.
         momentum (float): Default: 0.0.
         centered (bool): whether the square of the mean is taken off the mean square. Default: False.
-        maximize (bool): whether to go up. Default: False.
     """
 
     not_negative = ("alpha", "eps", "weight_decay", "momentum")
@@ -182,11 +173,10 @@ class Rprop(Optimizer):
     """Steps of a size that grows while the gradient keeps its sign, and shrinks when it changes.
 
     Args:
-        params: Parameters or parameter groups.
+        params, maximize: as in `Adam`.
         lr (float): the size at the beginning. Default: 1e-2.
         etas (tuple of float): how much a size shrinks and grows. Default: (0.5, 1.2).
         step_sizes (tuple of float): the smallest and the largest size. Default: (1e-6, 50).
-        maximize (bool): whether to go up. Default: False.
     """
 
     def __init__(

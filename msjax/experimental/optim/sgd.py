@@ -19,13 +19,11 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum and dampening if asked for.
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate.
         momentum (float): Default: 0.
         dampening (float): from the second step on, the gradient enters the momentum as (1 - dampening) * gradient. Default: 0.
-        weight_decay (float): Default: 0.0.
         nesterov (bool): needs momentum and no dampening. Default: False.
-        maximize (bool): whether to go up. Default: False.
     """
 
     not_negative = ("momentum", "dampening", "weight_decay")

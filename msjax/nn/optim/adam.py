@@ -118,11 +118,8 @@ class AdamWeightDecay(Optimizer):
     """Adam without the correction of the bias, and with the decay of weights apart from their gradient.
 
     Args:
-        params: Parameters or parameter groups.
-        learning_rate: a number, table or schedule. Default: 1e-3.
-        beta1, beta2 (float): Default: 0.9, 0.999.
+        params, learning_rate, beta1, beta2, weight_decay: as in `Adam`.
         eps (float): Default: 1e-6.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("beta1", "beta2", "eps")
@@ -150,12 +147,7 @@ class AdaMax(Optimizer):
     """Adam with a decaying maximum of the absolute gradients instead of the root of their mean square.
 
     Args:
-        params: Parameters or parameter groups.
-        learning_rate: a number, table or schedule. Default: 1e-3.
-        beta1, beta2 (float): Default: 0.9, 0.999.
-        eps (float): Default: 1e-8.
-        weight_decay (float or Cell): Default: 0.0.
-        loss_scale (float): Default: 1.0.
+        params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale: as in `Adam`.
     """
 
     constants: tuple[str, ...] = ("beta1", "beta2", "eps")

@@ -20,12 +20,9 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of their squares.
 
     Args:
-        params: Parameters or parameter groups.
+        params, learning_rate, loss_scale, weight_decay: as in `Adam`.
         accum (float): what the sum starts at. Default: 0.1.
-        learning_rate: a number, table or schedule. Default: 0.001.
         update_slots (bool): False keeps the sum as it is. Default: True.
-        loss_scale (float): Default: 1.0.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("update_slots",)
@@ -52,12 +49,10 @@ class Adadelta(Optimizer):
     """Gradients scaled by the root of the mean square of moves over that of gradients.
 
     Args:
-        params: Parameters or parameter groups.
+        params, loss_scale, weight_decay: as in `Adam`.
         learning_rate: a number, table or schedule. Default: 1.0.
         rho (float): how much of the means is kept, in [0, 1]. Default: 0.9.
         epsilon (float): Default: 1e-6.
-        loss_scale (float): Default: 1.0.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("rho", "epsilon")
@@ -85,15 +80,12 @@ class RMSProp(Optimizer):
     """Gradients divided by the root of their mean square, which starts at one.
 
     Args:
-        params: Parameters or parameter groups.
+        params, use_locking, loss_scale, weight_decay: as in `Adam`.
         learning_rate: a number, table or schedule. Default: 0.1.
         decay (float): how much of the mean square is kept. Default: 0.9.
         momentum (float): Default: 0.0.
         epsilon (float): Default: 1e-10.
-        use_locking (bool): without effect.
         centered (bool): whether the square of the mean is taken off the mean square. Default: False.
-        loss_scale (float): Default: 1.0.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("decay", "momentum", "epsilon", "centered")
@@ -123,14 +115,12 @@ class FTRL(Optimizer):
     """Follow the regularized leader.
 
     Args:
+        use_locking, loss_scale, weight_decay: as in `Adam`.
         params: Parameters or parameter groups; groups can't have a learning rate of their own.
         initial_accum (float): what the sum of squares starts at. Default: 0.1.
         learning_rate (float): one for all steps. Default: 0.001.
         lr_power (float): zero or less. Default: -0.5.
         l1, l2 (float): the strength of regularization. Default: 0.0.
-        use_locking (bool): without effect.
-        loss_scale (float): Default: 1.0.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("lr_power", "l1", "l2")
@@ -159,13 +149,9 @@ class ProximalAdagrad(Optimizer):
     """Adagrad, followed by the proximal step of l1 and l2 regularization.
 
     Args:
-        params: Parameters or parameter groups.
+        params, learning_rate, use_locking, loss_scale, weight_decay: as in `Adam`.
         accum (float): what the sum of squares starts at. Default: 0.1.
-        learning_rate: a number, table or schedule. Default: 0.001.
         l1, l2 (float): the strength of regularization. Default: 0.0.
-        use_locking (bool): without effect.
-        loss_scale (float): Default: 1.0.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("l1", "l2")

@@ -33,11 +33,9 @@ class Lamb(Optimizer):
     """Adam with the decay of weights apart, each Parameter's move scaled to its norm.
 
     Args:
-        params: Parameters or parameter groups.
+        params, beta1, beta2, weight_decay: as in `Adam`.
         learning_rate: a number, table or schedule.
-        beta1, beta2 (float): Default: 0.9, 0.999.
         eps (float): Default: 1e-6.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("beta1", "beta2", "eps")

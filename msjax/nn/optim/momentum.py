@@ -88,11 +88,9 @@ class Momentum(Optimizer):
     """v = momentum * v + gradient; the Parameter moves by -lr * v, with Nesterov by -lr * (gradient + momentum * v).
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, loss_scale: as in `SGD`.
         learning_rate: a number, table or schedule.
         momentum (float): not negative.
-        weight_decay (float or Cell): Default: 0.0.
-        loss_scale (float): Default: 1.0.
         use_nesterov (bool): Default: False.
 
     Example:

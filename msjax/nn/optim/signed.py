@@ -21,12 +21,10 @@ class ASGD(Optimizer):
     """Gradient descent that also keeps the average of each Parameter over the steps (in `ax`).
 
     Args:
-        params: Parameters or parameter groups.
-        learning_rate: a number, table or schedule. Default: 0.1.
+        params, learning_rate, weight_decay: as in `SGD`.
         lambd (float): the decay. Default: 1e-4.
         alpha (float): the power in which the step grows smaller. Default: 0.75.
         t0 (float): the step at which averaging begins. Default: 1e6.
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("lambd", "alpha", "t0")

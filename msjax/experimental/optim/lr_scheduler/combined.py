@@ -19,10 +19,9 @@ class SequentialLR:
     """One scheduler after another.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         schedulers (list): schedulers of that optimizer.
         milestones (list of int): the epochs at which the next one takes over, one fewer than schedulers.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1):

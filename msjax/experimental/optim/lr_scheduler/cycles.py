@@ -18,7 +18,7 @@ class CyclicLR(LRScheduler):
     """Up from `base_lr` to `max_lr` and down again, over and over.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         base_lr, max_lr (float or list): the bounds, for all groups or one for each.
         step_size_up (int): epochs of the way up. Default: 2000.
         step_size_down (int, optional): epochs of the way down. By default as up.
@@ -27,7 +27,6 @@ class CyclicLR(LRScheduler):
         gamma (float): Default: 1.0.
         scale_fn (callable, optional): the height, in the place of `mode`.
         scale_mode (str): whether `scale_fn` takes the "cycle" or the "iterations". Default: "cycle".
-        last_epoch (int): Default: -1.
     """
 
     def __init__(
@@ -69,10 +68,9 @@ class CosineAnnealingLR(LRScheduler):
     """Down to `eta_min` in `T_max` epochs, along a half wave of the cosine, and up again.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         T_max (int): the epochs of a half wave.
         eta_min (float): Default: 0.0.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
@@ -98,11 +96,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """Down to `eta_min` along a half wave of the cosine, then from the top again, each time `T_mult` times as long.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         T_0 (int): the epochs of the first half wave.
         T_mult (int): Default: 1.
         eta_min (float): Default: 0.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1):

@@ -41,10 +41,9 @@ class StepLR(_ByFactor):
     """Times `gamma` after every `step_size` epochs.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         step_size (int): the number of epochs.
         gamma (float): Default: 0.1.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
@@ -63,11 +62,10 @@ class LinearLR(_ByFactor):
     """From base * `start_factor` to base * `end_factor` in `total_iters` equal steps.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         start_factor (float): in (0, 1]. Default: 1 / 3.
         end_factor (float): in [0, 1]. Default: 1.0.
         total_iters (int): Default: 5.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(
@@ -99,9 +97,8 @@ class ExponentialLR(_ByFactor):
     """Times `gamma` after every epoch.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         gamma (float): the factor.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
@@ -119,10 +116,9 @@ class PolynomialLR(_ByFactor):
     """Down to zero in `total_iters` epochs: base * (1 - epoch / total_iters) ** power.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         total_iters (int): Default: 5.
         power (float): Default: 1.0.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
@@ -145,10 +141,9 @@ class ConstantLR(_ByFactor):
     """base * `factor` until epoch `total_iters`, then base.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         factor (float): in [0, 1]. Default: 1 / 3.
         total_iters (int): Default: 5.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
@@ -169,10 +164,9 @@ class MultiStepLR(_ByFactor):
     """Times `gamma` at each of the milestones.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         milestones (list of int): epochs.
         gamma (float): Default: 0.1.
-        last_epoch (int): Default: -1.
     """
 
     def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1):
@@ -206,9 +200,8 @@ class LambdaLR(_ByFunction):
     """base * lr_lambda(epoch).
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
+        optimizer, last_epoch: as in `LRScheduler`.
         lr_lambda (callable or list): a function of the epoch, or one for each group.
-        last_epoch (int): Default: -1.
     """
 
     def get_lr(self) -> Sequence[float | Tensor]:
@@ -219,9 +212,7 @@ class MultiplicativeLR(_ByFunction):
     """Times lr_lambda(epoch) after every epoch.
 
     Args:
-        optimizer (Optimizer): an experimental optimizer.
-        lr_lambda (callable or list): a function of the epoch, or one for each group.
-        last_epoch (int): Default: -1.
+        optimizer, lr_lambda, last_epoch: as in `LambdaLR`.
     """
 
     def get_lr(self) -> Sequence[float | Tensor]:
