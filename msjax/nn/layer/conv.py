@@ -158,21 +158,13 @@ class _Conv1d(_Conv):
 
 
 class Conv1d(_Conv1d):
-    """A 1-D convolution of inputs (N, C, L).
+    """A 1-D convolution of inputs (N, C, L); see `Conv2d` for the other arguments.
 
     Args:
-        in_channels (int): channels of the input.
-        out_channels (int): channels of the output.
-        kernel_size (int): the size of the kernel.
-        stride (int): Default: 1.
-        pad_mode (str): "same" (the default: the output has size ceil(size / stride)), "valid" (no padding) or "pad".
-        padding (int): with "pad", at both sides.
-        dilation (int): the distance of neighbouring elements in a window. Default: 1.
-        group (int): channels are convolved in so many groups. Default: 1.
-        has_bias (bool): Default: False.
-        weight_init, bias_init: an Initializer, its name, a number or a Tensor (out_channels, in_channels / group,
-            kernel_size); the weight itself has shape (out_channels, in_channels / group, 1, kernel_size).
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        kernel_size, stride, dilation (int): of the one axis.
+        padding (int): with the pad_mode "pad", at both sides.
+        weight_init: an Initializer, its name, a number or a Tensor (out_channels, in_channels / group, kernel_size); the weight itself
+            has shape (out_channels, in_channels / group, 1, kernel_size).
 
     Inputs:
         - **x** (Tensor) - of shape (N, in_channels, L).

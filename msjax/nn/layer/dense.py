@@ -112,11 +112,8 @@ class Linear(Cell):
         weight_init, bias_init: as in `Dense`.
         dtype (ms.dtype, optional): of the Parameters. Default: None, for ms.float32.
 
-    Inputs:
-        - **x** (Tensor) - of shape (*, in_features).
-
-    Outputs:
-        Tensor, of shape (*, out_features).
+    Inputs, Outputs:
+        As in `Dense`.
 
     Example:
         >>> print(nn.Linear(3, 2, weight_init="ones", bias_init="zeros")(Tensor([[1.0, 2.0, 3.0]])))

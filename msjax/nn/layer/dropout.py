@@ -176,8 +176,7 @@ class Dropout2dExt(DropoutExt):
     """In training, whole channels of an input (N, C, H, W) or (C, H, W) set to zero with probability `p`, the others scaled.
 
     Args:
-        p (float): the probability, in [0, 1]. Default: 0.5.
-        inplace (bool): whether the input itself is changed. Default: False.
+        p, inplace: as in `DropoutExt`.
 
     Raises:
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.

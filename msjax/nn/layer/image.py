@@ -215,11 +215,8 @@ class SSIM(_Similarity):
         filter_sigma (float): its standard deviation. Default: 1.5.
         k1, k2 (float): the constants of the luminance and contrast terms. Default: 0.01 and 0.03.
 
-    Inputs:
-        - **img1**, **img2** (Tensor) - of shape (N, C, H, W).
-
-    Outputs:
-        Tensor, of shape (N,).
+    Inputs, Outputs:
+        As in `PSNR`.
     """
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
@@ -235,11 +232,8 @@ class MSSSIM(_Similarity):
         power_factors (tuple or list of float): the weight of each scale.
         filter_size, filter_sigma, k1, k2: as of `SSIM`.
 
-    Inputs:
-        - **img1**, **img2** (Tensor) - of shape (N, C, H, W).
-
-    Outputs:
-        Tensor, of shape (N,).
+    Inputs, Outputs:
+        As in `PSNR`.
     """
 
     def __init__(

@@ -89,23 +89,13 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """A number added around the last two axes.
-
-    Args:
-        padding (int or tuple): how often, or (left, right, top, bottom); negative numbers cut off.
-        value (int or float): the number.
-    """
+    """A number added around the last two axes; see `ConstantPad1d`. As a tuple, `padding` is (left, right, top, bottom)."""
 
     axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """A number added around the last three axes.
-
-    Args:
-        padding (int or tuple): how often, or (left, right, top, bottom, front, back); negative numbers cut off.
-        value (int or float): the number.
-    """
+    """A number added around the last three axes; see `ConstantPad1d`. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
 
     axes = 3
 
@@ -148,21 +138,13 @@ class ReflectionPad1d(_ReflectionPad):
 
 
 class ReflectionPad2d(_ReflectionPad):
-    """The last two axes, mirrored at their ends.
-
-    Args:
-        padding (int or tuple): how many elements, or (left, right, top, bottom); less than the axes have.
-    """
+    """The last two axes, mirrored at their ends; see `ReflectionPad1d`. As a tuple, `padding` is (left, right, top, bottom)."""
 
     axes = 2
 
 
 class ReflectionPad3d(_ReflectionPad):
-    """The last three axes, mirrored at their ends.
-
-    Args:
-        padding (int or tuple): how many elements, or (left, right, top, bottom, front, back); less than the axes have.
-    """
+    """The last three axes, mirrored at their ends; see `ReflectionPad1d`. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
 
     axes = 3
 
@@ -184,20 +166,12 @@ class ReplicationPad1d(_ReplicationPad):
 
 
 class ReplicationPad2d(_ReplicationPad):
-    """The last two axes, with their outermost elements repeated.
-
-    Args:
-        padding (int or tuple): how often, or (left, right, top, bottom).
-    """
+    """The last two axes, with their outermost elements repeated. As a tuple, `padding` is (left, right, top, bottom)."""
 
     axes = 2
 
 
 class ReplicationPad3d(_ReplicationPad):
-    """The last three axes, with their outermost elements repeated.
-
-    Args:
-        padding (int or tuple): how often, or (left, right, top, bottom, front, back).
-    """
+    """The last three axes, with their outermost elements repeated. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
 
     axes = 3

@@ -330,11 +330,8 @@ class GRUCell(_RNNCellBase):
     Args:
         input_size, hidden_size, has_bias, dtype: as in `RNNCell`.
 
-    Inputs, Outputs:
+    Inputs, Outputs, Raises:
         As in `RNNCell`.
-
-    Raises:
-        TypeError, ValueError: as in `RNNCell`.
 
     Example:
         >>> net = nn.GRUCell(4, 3)

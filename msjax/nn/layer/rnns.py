@@ -194,11 +194,8 @@ class GRU(_RNNBase):
     Args:
         input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype: as in `RNN`.
 
-    Inputs, Outputs:
+    Inputs, Outputs, Raises:
         As in `RNN`.
-
-    Raises:
-        TypeError, ValueError: as in `RNN`.
 
     Example:
         >>> net = nn.GRU(4, 3, bidirectional=True, batch_first=True)
