@@ -145,12 +145,9 @@ class ReduceLROnPlateau(_Watching):
     """Times `factor` the learning rate when a measure hasn't become better for `patience` epochs.
 
     Args:
-        monitor (str): "loss"; with `Model.fit` also "eval_loss" or the name of a metric. Default: "eval_loss".
+        monitor, verbose, mode: as in `EarlyStopping`.
         factor (float): from 0 to 1. Default: 0.1.
         patience (int): Default: 10.
-        verbose (bool): whether it tells of it. Default: False.
-        mode (str): "min" if less is better, "max" if more is; "auto" for the former of losses, "mae", "mse", "perplexity"
-            and distances by their metrics' names, else for the latter. Default: "auto".
         min_delta (float): how much better counts. Default: 1e-4.
         cooldown (int): how many epochs to wait after a change. Default: 0.
         min_lr (float): the smallest learning rate. Default: 0.

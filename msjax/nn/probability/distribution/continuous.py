@@ -22,7 +22,7 @@ class Normal(Distribution):
         sd (number or Tensor, optional): the standard deviation. Default: given to each call.
         seed (int, optional): of the samples.
         dtype (ms.dtype): of floats. Default: ms.float32.
-        name (str): the name. Default: "Normal".
+        name (str): the name. Default: that of the class.
 
     Raises:
         TypeError: `dtype` is no type of floats.
@@ -71,9 +71,7 @@ class Uniform(Distribution):
 
     Args:
         low, high (number or Tensor, optional): the bounds. Default: given to each call.
-        seed (int, optional): of the samples.
-        dtype (ms.dtype): of floats. Default: ms.float32.
-        name (str): the name. Default: "Uniform".
+        seed, dtype, name: as in `Normal`.
 
     Raises:
         TypeError: `dtype` is no type of floats.
@@ -122,9 +120,7 @@ class Exponential(Distribution):
 
     Args:
         rate (number or Tensor, optional): the inverse of the mean. Default: given to each call.
-        seed (int, optional): of the samples.
-        dtype (ms.dtype): of floats. Default: ms.float32.
-        name (str): the name. Default: "Exponential".
+        seed, dtype, name: as in `Normal`.
 
     Raises:
         TypeError: `dtype` is no type of floats.

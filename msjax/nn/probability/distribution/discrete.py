@@ -26,7 +26,7 @@ class Bernoulli(Distribution):
         probs (number or Tensor, optional): the probability of 1. Default: given to each call.
         seed (int, optional): of the samples.
         dtype (ms.dtype): of the samples. Default: ms.int32.
-        name (str): the name. Default: "Bernoulli".
+        name (str): the name. Default: that of the class.
 
     Raises:
         ValueError: a probability is not from 0 to 1.
@@ -76,9 +76,7 @@ class Categorical(Distribution):
 
     Args:
         probs (list or Tensor, optional): (..., n), the probability of each. Default: given to each call.
-        seed (int, optional): of the samples.
-        dtype (ms.dtype): of the samples. Default: ms.int32.
-        name (str): the name. Default: "Categorical".
+        seed, dtype, name: as in `Bernoulli`.
 
     Raises:
         ValueError: a probability is not from 0 to 1, or they don't add up to 1.

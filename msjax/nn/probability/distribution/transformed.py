@@ -91,9 +91,7 @@ class LogNormal(Family):
     Args:
         loc (number or Tensor, optional): the mean of the logarithm. Default: 0.0.
         scale (number or Tensor, optional): the standard deviation of the logarithm. Default: 1.0.
-        seed (int, optional): of the samples. Default: 0.
-        dtype (ms.dtype): of floats. Default: ms.float32.
-        name (str): the name. Default: "LogNormal".
+        seed, dtype, name: as in `Normal`.
 
     Raises:
         TypeError: an argument of a wrong type.
