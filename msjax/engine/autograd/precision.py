@@ -16,10 +16,11 @@ from msjax.engine.autograd.op import Op, apply
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 
-# Operators whose operands keep their type: they convert, view or write.
+# Operators whose operands keep their type, as in MindSpore: they convert, view, arrange or write.
 _ANY_TYPE = frozenset(
-    ("Cast", "Reshape", "Transpose", "Split", "Slice", "StridedSlice", "expand_dims", "squeeze", "flatten", "swapaxes")
-    + ("getitem", "setitem", "zeros_like", "ones_like", "Assign")
+    ("Cast", "Reshape", "Transpose", "Split", "Slice", "expand_dims", "squeeze", "swapaxes", "moveaxis", "BroadcastTo")
+    + ("Meshgrid", "atleast_1d", "atleast_2d", "atleast_3d", "pixel_shuffle", "pixel_unshuffle", "identity", "positive")
+    + ("copy", "hardtanh", "getitem", "setitem", "zeros_like", "ones_like", "Assign")
 )
 # Operators of which only the first operand is converted; the others are statistics, which need full precision.
 _FIRST_ONLY = frozenset(("BatchNorm",))

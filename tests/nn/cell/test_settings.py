@@ -93,6 +93,27 @@ def test_to_float_computes_in_the_type(dtype):
     assert (Tensor([1.0]) * 2.0).dtype is ms.float32
 
 
+@pytest.mark.parametrize(
+    "layout, dtype",
+    [
+        (lambda x: ops.broadcast_to(x, (2, 2, 4)), ms.float32),
+        (lambda x: ops.movedim(x, 0, 1), ms.float32),
+        (lambda x: ops.meshgrid(x[0], x[1])[0], ms.float32),
+        (lambda x: ops.pixel_shuffle(x.reshape(1, 4, 1, 2), 2), ms.float32),
+        (lambda x: ops.atleast_3d(x), ms.float32),
+        (lambda x: x.copy(), ms.float32),
+        (lambda x: ops.flatten(x), ms.float16),
+        (lambda x: ops.tile(x, (2, 1)), ms.float16),
+    ],
+)
+def test_to_float_leaves_what_arranges_elements_in_its_type(layout, dtype):
+    class Net(nn.Cell):
+        def construct(self, x):
+            return layout(x)
+
+    assert Net().to_float(ms.float16)(ops.ones((2, 4))).dtype is dtype
+
+
 def test_to_float_gradients_come_back_in_the_own_type():
     net = Types().to_float(ms.float16)
     dx, dw = ms.grad(net, 0, net.w)(Tensor([3.0, 4.0]))
