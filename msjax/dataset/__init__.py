@@ -4,6 +4,7 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 (``pip install 'msjax[data]'``).
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from msjax.core.base.lazy import on_first_use
@@ -37,6 +38,7 @@ from msjax.dataset.sources.schema import Schema as Schema
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 from msjax.dataset.sources.tf_record import TFRecordDataset as TFRecordDataset
 from msjax.dataset.sources.translations import *
+from msjax.ops.dispatch.docs import complete_examples
 
 _PLACEHOLDERS = {
     "[A-Z]*Dataset": "it doesn't read such files. A GeneratorDataset takes any Python object that does.",
@@ -47,3 +49,7 @@ if TYPE_CHECKING:
     from msjax.dataset.waited_callback import WaitedDSCallback as WaitedDSCallback
 else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)
+
+for _name, _module in [*sys.modules.items()]:
+    if _name.startswith("msjax.dataset."):
+        complete_examples(vars(_module), "from msjax import dataset as ds")

@@ -29,7 +29,6 @@ class DSCallback:
         step_size (int): of so many rows, `ds_step_begin` and `ds_step_end` are called at the first. Default: 1.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> class Count(ds.DSCallback):
         ...     def ds_step_end(self, ds_run_context):
         ...         print("row", ds_run_context.cur_step_num)

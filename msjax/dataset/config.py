@@ -37,7 +37,6 @@ def set_seed(seed: int) -> None:
         TypeError, ValueError: no int, or out of range.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> def first():
         ...     ds.config.set_seed(3)
         ...     return [int(row["v"]) for row in ds.NumpySlicesDataset([1, 2, 3, 4], ["v"]).create_dict_iterator()]
@@ -51,7 +50,6 @@ def get_seed() -> int:
     """The seed that was set; 5489 where none was, and then the order differs between runs.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.config.set_seed(7)
         >>> ds.config.get_seed()
         7
@@ -66,7 +64,6 @@ def set_num_parallel_workers(num: int) -> None:
         num (int): at least 1. Until it is set, operations run without workers, in the thread that iterates.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.config.set_num_parallel_workers(1)
         >>> ds.config.get_num_parallel_workers()
         1
@@ -78,7 +75,6 @@ def get_num_parallel_workers() -> int:
     """The number of workers that was set; where none was, that of the CPUs, at most 8.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.config.get_num_parallel_workers() >= 1
         True
     """
@@ -107,7 +103,6 @@ def _accessors(
     example = f"""
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.config.{setter_name}(ds.config.get_{key}())
     """
     get.__doc__ = f"The value of `set_{key}`.{example}"
@@ -209,7 +204,6 @@ def load(file: str) -> None:
         RuntimeError: the file cannot be read, or names a setting that there is not.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("pipeline.json", "w") as f:
         ...     _ = f.write('{"prefetch_size": 16}')
         >>> ds.config.load("pipeline.json")

@@ -26,7 +26,6 @@ class Dataset(DatasetMethods):
         RuntimeError: anything that goes wrong while reading; the Python error is its cause, and in its text.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset({"v": [1, 2, 3]}, shuffle=False).map(lambda v: v * 10, ["v"]).batch(2)
         >>> [row["v"].tolist() for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
         [[10, 20], [30]]
@@ -68,7 +67,6 @@ class Dataset(DatasetMethods):
             TypeError, ValueError, RuntimeError: a wrong argument, or a pipeline that can't be read.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> [row["v"] for row in ds.NumpySlicesDataset({"v": [5]}).create_dict_iterator(1, output_numpy=True)]
             [array(5)]
         """
@@ -85,7 +83,6 @@ class Dataset(DatasetMethods):
             num_epochs, output_numpy, do_copy: as in `create_dict_iterator`.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> [row for row in ds.NumpySlicesDataset({"v": [5]}).create_tuple_iterator("v", output_numpy=True)]
             [[array(5)]]
         """
@@ -101,7 +98,6 @@ class Dataset(DatasetMethods):
         """The names of the columns.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).get_col_names()
             ['a', 'b']
         """
@@ -111,7 +107,6 @@ class Dataset(DatasetMethods):
         """The number of rows of one epoch. Where only reading tells, as after `filter`, the rows are read once.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> ds.NumpySlicesDataset([1, 2, 3]).batch(2).get_dataset_size()
             2
         """
@@ -125,7 +120,6 @@ class Dataset(DatasetMethods):
         """The number of rows of one epoch, if `get_dataset_size` has been called; else None.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> data = ds.NumpySlicesDataset([1, 2, 3])
             >>> data.dataset_size, data.get_dataset_size(), data.dataset_size
             (None, 3, 3)
@@ -151,7 +145,6 @@ class Dataset(DatasetMethods):
         """Whether the order of the rows is by chance: a source or an operation shuffles.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> ds.NumpySlicesDataset([1, 2], shuffle=False).is_shuffled(), ds.NumpySlicesDataset([1, 2]).is_shuffled()
             (False, True)
         """
@@ -173,7 +166,6 @@ class Dataset(DatasetMethods):
         """The shape of each column, as lists, from the first row; with ``estimate=True`` from all, None where a size varies.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> ds.NumpySlicesDataset(([[1, 2], [3, 4]], [0.5, 1.5])).output_shapes()
             [[2], []]
         """
@@ -186,7 +178,6 @@ class Dataset(DatasetMethods):
         """The numpy dtype of each column, from the first row.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> ds.NumpySlicesDataset(([[1, 2], [3, 4]], [0.5, 1.5])).output_types()
             [dtype('int64'), dtype('float64')]
         """

@@ -21,7 +21,6 @@ class DebugHook:
         prev_op_name (str, optional): the operation before it, for what is printed. Default: None.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> class Show(ds.debug.DebugHook):
         ...     def compute(self, *args):
         ...         print(*args)

@@ -27,7 +27,6 @@ class ErrorSamplesMode(enum.IntEnum):
     """What becomes of a row that fails in `map`: RETURN raises its error, SKIP leaves the row out, and REPLACE puts a row that didn't fail at the end.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.config.get_error_samples_mode().name
         'RETURN'
     """

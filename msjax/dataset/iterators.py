@@ -37,7 +37,6 @@ class Iterator:
         RuntimeError: the dataset can't be read, or has been read `num_epochs` times.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> rows = ds.NumpySlicesDataset([5, 6], ["v"], shuffle=False).create_dict_iterator(output_numpy=True)
         >>> [[int(row["v"]) for row in rows] for epoch in range(2)]
         [[5, 6], [5, 6]]
@@ -123,7 +122,6 @@ class TupleIterator(Iterator):
     """Gives each row as a list of its values; see `Iterator`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [len(row) for row in ds.NumpySlicesDataset(([1, 2], [3, 4])).create_tuple_iterator()]
         [2, 2]
     """
@@ -136,7 +134,6 @@ class DictIterator(Iterator):
     """Gives each row as a dict of its values by column; see `Iterator`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [list(row) for row in ds.NumpySlicesDataset({"a": [1], "b": [2]}).create_dict_iterator()]
         [['a', 'b']]
     """

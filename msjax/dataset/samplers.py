@@ -30,7 +30,6 @@ class Sampler:
         dataset_size (int): the number of rows of the source, set before ``__iter__`` is called.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> class Evens(ds.Sampler):
         ...     def __iter__(self):
         ...         return iter(range(0, self.dataset_size, 2))
@@ -90,7 +89,6 @@ class BuiltinSampler(Sampler):
     """The base of the samplers that msjax offers.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> isinstance(ds.SequentialSampler(), ds.BuiltinSampler)
         True
     """
@@ -110,7 +108,6 @@ class SequentialSampler(BuiltinSampler):
         RuntimeError: there is no such row (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SequentialSampler(1, 2))
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [6, 7]
@@ -134,7 +131,6 @@ class RandomSampler(BuiltinSampler):
         num_samples (int, optional): at most how many rows. Default: all; never more than there are.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.RandomSampler())
         >>> sorted(int(row["v"]) for row in data.create_dict_iterator())
         [5, 6, 7]
@@ -162,7 +158,6 @@ class SubsetSampler(BuiltinSampler):
         RuntimeError: there is no such row (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SubsetSampler([2, 0]))
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [7, 5]
@@ -200,7 +195,6 @@ class SubsetRandomSampler(SubsetSampler):
         num_samples (int, optional): at most how many, the first ones. Default: all.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SubsetRandomSampler([2, 0]))
         >>> sorted(int(row["v"]) for row in data.create_dict_iterator())
         [5, 7]
@@ -225,7 +219,6 @@ class WeightedRandomSampler(BuiltinSampler):
         RuntimeError: negative weights, only zeros, none, or more than there are rows (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.WeightedRandomSampler([0, 1, 0], 2))
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [6, 6]
@@ -274,7 +267,6 @@ class DistributedSampler(BuiltinSampler):
         RuntimeError: there is no such shard (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.DistributedSampler(2, 1, shuffle=False))
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [6, 5]
@@ -319,7 +311,6 @@ class PKSampler(BuiltinSampler):
         NotImplementedError: `num_class` is given.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.PKSampler(2).num_val
         2
     """
@@ -361,7 +352,6 @@ class IterSampler(Sampler):
         num_samples (int, optional): at most how many indices are taken.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.IterSampler(range(2)))
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [5, 6]

@@ -31,7 +31,6 @@ class BatchInfo:
     """What a function of batches gets to know: `get_batch_num` and `get_epoch_num`, both from 0.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).batch(lambda info: info.get_batch_num() + 1)
         >>> [row["v"].tolist() for row in data.create_dict_iterator(output_numpy=True)]
         [[1], [2, 3]]
@@ -72,7 +71,6 @@ class BatchDataset(Dataset):
         RuntimeError: rows of other shapes or types, or `per_batch_map` fails (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset({"v": [1, 2, 3]}, shuffle=False)
         >>> [row["v"].tolist() for row in data.batch(2).create_dict_iterator(output_numpy=True)]
         [[1, 2], [3]]

@@ -25,7 +25,6 @@ class ProjectDataset(OneToOne):
         columns (str or list of str): their names.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).project("b").get_col_names()
         ['b']
     """
@@ -49,7 +48,6 @@ class RenameDataset(OneToOne):
         input_columns, output_columns (str or list of str): the old names, and as many new ones.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).rename("a", "x").get_col_names()
         ['x', 'b']
     """
@@ -81,7 +79,6 @@ class FilterDataset(Dataset):
         num_parallel_workers (int, optional): how many threads call it.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).filter(lambda v: v > 1)]
         [2, 3]
     """

@@ -58,7 +58,6 @@ class ConcatDataset(Dataset):
             ValueError: it shuffles or has `num_samples`.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> data = ds.NumpySlicesDataset([1, 2], ["v"], shuffle=False) + ds.NumpySlicesDataset([3], ["v"])
             >>> data.use_sampler(ds.DistributedSampler(2, 0, shuffle=False))
             >>> [int(row["v"]) for row in data.create_dict_iterator()]
@@ -129,7 +128,6 @@ class FlatMapDataset(Dataset):
         func (function): gets a numpy array for each column, and returns a dataset.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([2, 3], ["n"], shuffle=False)
         >>> [int(v) for v, in data.flat_map(lambda n: ds.NumpySlicesDataset(list(range(n)), ["v"], shuffle=False))]
         [0, 1, 0, 1, 2]

@@ -52,7 +52,6 @@ class MapDataset(OneToOne):
         RuntimeError: an operation fails (when reading); the message names it and the row.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset({"a": [1, 2], "b": [10, 20]}, shuffle=False)
         >>> data = data.map(lambda a, b: a + b, ["a", "b"], ["sum"], num_parallel_workers=2)
         >>> [int(row["sum"]) for row in data.create_dict_iterator()]

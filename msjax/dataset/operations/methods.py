@@ -63,7 +63,6 @@ def zip(datasets: tuple[Dataset, ...]) -> ZipDataset:
         RuntimeError: two columns have the same name (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.zip((ds.NumpySlicesDataset([1, 2], ["a"], shuffle=False), ds.NumpySlicesDataset([3], ["b"])))
         >>> [[int(a), int(b)] for a, b in data]
         [[1, 3]]
@@ -82,7 +81,6 @@ def concat(self: Dataset, datasets: Dataset | list[Dataset]) -> ConcatDataset:
         RuntimeError: columns, types or numbers of axes differ (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([1], ["v"]).concat(ds.NumpySlicesDataset([2], ["v"]))
         >>> [int(v) for v, in data]
         [1, 2]
@@ -106,7 +104,6 @@ def apply(self: Dataset, apply_func: Callable[..., Any]) -> Dataset:
         apply_func (function): from dataset to dataset.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> len(ds.NumpySlicesDataset([1, 2, 3]).apply(lambda data: data.batch(2)))
         2
     """
@@ -134,7 +131,6 @@ def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool
         RuntimeError: the sizes don't add up, or a part has no rows.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> train, test = ds.NumpySlicesDataset(list(range(10)), ["v"]).split([0.8, 0.2])
         >>> len(train), len(test)
         (8, 2)
@@ -163,7 +159,6 @@ def disable_sync(self: Dataset) -> None:
     """Let all rows pass that wait for `sync_update`, from now on.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([1, 2], ["x"], shuffle=False).sync_wait("size")
         >>> data.disable_sync()
         >>> [int(x) for (x,) in data]

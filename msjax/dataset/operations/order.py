@@ -25,7 +25,6 @@ class ShuffleDataset(Dataset):
         TypeError, ValueError: a wrong argument.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).shuffle(3)
         >>> sorted(int(v) for v, in data)
         [1, 2, 3]
@@ -69,7 +68,6 @@ class RepeatDataset(Dataset):
         count (int, optional): how often. Default, and -1: without end.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2], ["v"], shuffle=False).repeat(2)]
         [1, 2, 1, 2]
     """
@@ -102,7 +100,6 @@ class TakeDataset(Dataset):
         count (int): at most how many. Default: -1, all.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).take(2)]
         [1, 2]
     """
@@ -126,7 +123,6 @@ class SkipDataset(Dataset):
         count (int): how many are left out.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).skip(2)]
         [3]
     """

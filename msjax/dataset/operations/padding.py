@@ -32,8 +32,6 @@ class PaddedBatchDataset(BatchDataset):
         RuntimeError: shapes differ in spite of it, or there is no such column (when reading).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> data = ds.GeneratorDataset([np.ones(1), np.ones(2)], ["v"], shuffle=False).padded_batch(2, pad_info={})
         >>> [row["v"].tolist() for row in data.create_dict_iterator(output_numpy=True)]
         [[[1.0, 0.0], [1.0, 1.0]]]
@@ -79,8 +77,6 @@ class BucketBatchByLengthDataset(Dataset):
         RuntimeError: rows can't be put together, or there is no such column (when reading).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> data = ds.GeneratorDataset([np.ones(n) for n in (1, 5, 2)], ["v"], shuffle=False)
         >>> data = data.bucket_batch_by_length("v", [3], [2, 1], pad_info={})
         >>> data.get_dataset_size(), [row["v"].shape for row in data.create_dict_iterator()]

@@ -20,7 +20,6 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
         TypeError, ValueError: a wrong argument, or a column of a type that these files don't hold.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.NumpySlicesDataset({"v": [1, 2]}, shuffle=False).save("saved.mindrecord")
         >>> [int(v) for v, in ds.MindDataset("saved.mindrecord", shuffle=False)]
         [1, 2]

@@ -28,7 +28,6 @@ class SyncWaitDataset(Dataset):
         RuntimeError: the name is in use.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> size = [1]
         >>> data = ds.NumpySlicesDataset([1, 1, 1], ["x"]).sync_wait("size", callback=lambda n: size.append(n))
         >>> data = data.map(lambda x: x * size[-1], ["x"])

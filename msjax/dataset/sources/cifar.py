@@ -54,8 +54,6 @@ class Cifar10Dataset(_Cifar):
         RuntimeError: the files are missing, or one does not hold 10000 records (when reading).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> np.zeros((10000, 3073), np.uint8).tofile("test_batch.bin")
         >>> data = ds.Cifar10Dataset(".", "test", num_samples=4)
         >>> len(data), data.output_shapes()
@@ -82,8 +80,6 @@ class Cifar100Dataset(_Cifar):
         RuntimeError: the files are missing or damaged (when reading).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> np.full((5, 3074), 3, np.uint8).tofile("train.bin")
         >>> data = ds.Cifar100Dataset(".", "train")
         >>> data.get_col_names(), [int(fine) for image, coarse, fine in data]

@@ -48,7 +48,6 @@ class GeneratorDataset(MappableDataset):
         RuntimeError: the source fails, or a row has a wrong number of values or other types (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> def squares():
         ...     for i in range(3):
         ...         yield i, i * i

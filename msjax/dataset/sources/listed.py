@@ -132,7 +132,6 @@ _DOC = """{about}
         RuntimeError: a file is missing or damaged (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> issubclass(ds.{name}, ds.Dataset)
         True
     """

@@ -107,7 +107,6 @@ class MappableDataset(Dataset):
         """Let another sampler choose the rows; what was chosen before is forgotten.
 
         Example:
-            >>> from msjax import dataset as ds
             >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"])
             >>> data.use_sampler(ds.SequentialSampler(1))
             >>> [int(v) for v, in data]

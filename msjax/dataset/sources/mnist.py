@@ -34,8 +34,6 @@ class MnistDataset(FolderDataset):
         RuntimeError: the files are missing or damaged (when reading).
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> def write(name, head, array):
         ...     with open(name, "wb") as f:
         ...         _ = f.write(np.array(head, ">i4").tobytes() + array.astype(np.uint8).tobytes())
@@ -68,7 +66,6 @@ class FashionMnistDataset(MnistDataset):
     """Fashion-MNIST's images of clothes: files, columns and arguments are those of `MnistDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> issubclass(ds.FashionMnistDataset, ds.Dataset)
         True
     """
@@ -78,7 +75,6 @@ class KMnistDataset(MnistDataset):
     """Kuzushiji-MNIST's images of Japanese characters: files, columns and arguments are those of `MnistDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> issubclass(ds.KMnistDataset, ds.Dataset)
         True
     """

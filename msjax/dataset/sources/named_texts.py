@@ -152,7 +152,6 @@ _DOC = """Rows of the files {files} in a folder.
         RuntimeError: a file is no such file (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> issubclass(ds.{name}, ds.Dataset)
         True
     """
@@ -203,7 +202,6 @@ class SST2Dataset(_Named):
         num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("dev.tsv", "w") as f:
         ...     _ = f.write("sentence\\tlabel\\nfine\\t1\\n")
         >>> [(str(text), str(label)) for text, label in ds.SST2Dataset(".", "dev")]
@@ -227,7 +225,6 @@ class EnWik9Dataset(TextFileDataset):
         num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("enwik9", "w") as f:
         ...     _ = f.write("one\\n")
         >>> [str(text) for text, in ds.EnWik9Dataset(".")]
@@ -270,7 +267,6 @@ class CLUEDataset(RowsOfFiles):
         num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("train.json", "w") as f:
         ...     _ = f.write('{"label": "1", "sentence1": "a", "sentence2": "b"}')
         >>> [[str(text) for text in row] for row in ds.CLUEDataset("train.json", "AFQMC", "train")]

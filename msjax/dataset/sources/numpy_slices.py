@@ -34,8 +34,6 @@ class NumpySlicesDataset(MappableDataset):
         ValueError: lengths differ, or the names are not as many as the columns.
 
     Example:
-        >>> import numpy as np
-        >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset((np.eye(2), [3, 4]), ["x", "y"], shuffle=False)
         >>> [(row["x"].tolist(), int(row["y"])) for row in data.create_dict_iterator(output_numpy=True)]
         [([1.0, 0.0], 3), ([0.0, 1.0], 4)]

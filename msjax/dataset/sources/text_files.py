@@ -127,7 +127,6 @@ class TextFileDataset(RowsOfFiles):
         RuntimeError: a file can't be read (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("poem.txt", "w") as f:
         ...     _ = f.write("one\\n\\ntwo\\n")
         >>> [str(text) for text, in ds.TextFileDataset("poem.txt", shuffle=False)]
@@ -161,7 +160,6 @@ class CSVDataset(RowsOfFiles):
         RuntimeError: a line has another number of fields, or a field is no number (when reading).
 
     Example:
-        >>> from msjax import dataset as ds
         >>> with open("table.csv", "w") as f:
         ...     _ = f.write("id,score\\n1,0.5\\n2,1.5\\n")
         >>> data = ds.CSVDataset("table.csv", column_defaults=[0, 0.0], shuffle=False)

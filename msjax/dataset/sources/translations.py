@@ -148,7 +148,6 @@ class IWSLT2017Dataset(_Translations):
         num_samples, shuffle, num_shards, shard_id, num_parallel_workers, cache: as in `TextFileDataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> issubclass(ds.IWSLT2017Dataset, ds.Dataset)
         True
     """

@@ -248,7 +248,6 @@ def build_vocab(
     """The tokens of columns with text and their numbers; see `text.Vocab.from_dataset`.
 
     Example:
-        >>> from msjax import dataset as ds
         >>> ds.NumpySlicesDataset(["b", "a", "b"], ["t"]).build_vocab("t", None, None, ["<unk>"], True).vocab()
         {'<unk>': 0, 'b': 1, 'a': 2}
     """

@@ -35,11 +35,14 @@ def with_imports(doc: str | None, own: str | None = None) -> str | None:
     return f"{doc[: found.end()]}{numpy}>>> {own}{found[1]}{rest}"
 
 
-def complete_examples(names: dict[str, Any]) -> None:
-    """The imports, by `with_imports`, for the examples of a module's functions, given its attributes."""
-    for value in names.values():
-        if isinstance(value, FunctionType):
-            value.__doc__ = with_imports(value.__doc__)
+def complete_examples(names: dict[str, Any], own: str | None = None) -> None:
+    """The imports, by `with_imports`, for the examples of a module's functions, given its attributes; with `own` of its classes and their members, too."""
+    documented = [value for value in names.values() if isinstance(value, FunctionType)]
+    for value in names.values() if own else ():
+        if isinstance(value, type) and value.__module__ == names["__name__"]:
+            documented += [value, *(member for member in vars(value).values() if isinstance(member, (FunctionType, property)))]
+    for value in documented:
+        value.__doc__ = with_imports(value.__doc__, own)
 
 
 def titled(function: _F, name: str, doc: str | None) -> _F:
