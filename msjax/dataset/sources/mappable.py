@@ -11,8 +11,8 @@ from msjax.core.base.checks import check_bool, check_int, is_int
 from msjax.core.base.errors import describe
 from msjax.dataset.checks import LARGEST, check_pool, check_whole
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.draws import Draws
 from msjax.dataset.parallel import ordered_map
+from msjax.dataset.run import Run
 from msjax.dataset.samplers import (
     BuiltinSampler,
     DistributedSampler,
@@ -62,7 +62,24 @@ class MappableDataset(Dataset):
     ):
         who = type(self).__name__
         self._workers, self._processes = check_pool(num_parallel_workers, python_multiprocessing, who)
-        self._sampler = choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, self._conflict)
+        if num_samples is not None:
+            check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1)
+        if shuffle is not None:
+            check_bool(shuffle, "shuffle", who)
+        check_shards(who, num_shards, shard_id, self._conflict)
+        if sampler is not None:
+            if shuffle is not None or num_shards is not None:
+                other = "sharding" if shuffle is None else "shuffle"
+                raise self._conflict(f"For '{who}', sampler and {other} cannot be specified at the same time.")
+            self._sampler = as_sampler(sampler, who)
+            if num_samples is not None:
+                if isinstance(sampler, BuiltinSampler):
+                    raise ValueError(f"For '{who}', 'sampler' excludes 'num_samples'; give it to the sampler.")
+                self._sampler.num_samples = num_samples
+        elif num_shards is not None:
+            self._sampler = DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
+        else:
+            self._sampler = SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
 
     def _length(self) -> int:
         raise NotImplementedError
@@ -77,7 +94,7 @@ class MappableDataset(Dataset):
         return indices_of(self._sampler, self._length(), run, self._labels)
 
     def _count(self, endless):
-        return len(self._indices(_SIZING))
+        return len(self._indices(Run.start(0, 0)))
 
     def _rows(self, run):
         indices = self._indices(run)
@@ -125,57 +142,6 @@ class MappableDataset(Dataset):
         sampler = as_sampler(new_sampler, "add_sampler")
         sampler.add_child(self._sampler)
         self._sampler, self._size = sampler, None
-
-
-class _Sizing:
-    """The run for counting: what a sampler draws doesn't matter then."""
-
-    @staticmethod
-    def rng():
-        return np.random.default_rng(0)
-
-    @staticmethod
-    def draws():
-        return Draws(0, {})
-
-    shared_draws = draws
-
-    def child(self, number: int = 0):
-        return self
-
-
-_SIZING = _Sizing()
-
-
-def choose_sampler(
-    who: str,
-    num_samples: int | None,
-    shuffle: bool | None,
-    sampler: Sampler | Iterable[int] | None,
-    num_shards: int | None,
-    shard_id: int | None,
-    conflict: type[Exception],
-) -> Any:
-    """The sampler that a source's arguments ask for; see `MappableDataset`."""
-    if num_samples is not None:
-        check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1)
-    if shuffle is not None:
-        check_bool(shuffle, "shuffle", who)
-    check_shards(who, num_shards, shard_id, conflict)
-    if sampler is None:
-        if num_shards is not None:
-            return DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
-        return SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
-    if shuffle is not None or num_shards is not None:
-        other = "sharding" if shuffle is None else "shuffle"
-        raise conflict(f"For '{who}', sampler and {other} cannot be specified at the same time.")
-    listed = isinstance(sampler, list)
-    sampler = as_sampler(sampler, who)
-    if num_samples is not None:
-        if isinstance(sampler, BuiltinSampler) and not listed:
-            raise ValueError(f"For '{who}', 'sampler' excludes 'num_samples'; give it to the sampler.")
-        sampler.num_samples = num_samples
-    return sampler
 
 
 def check_shards(who: str, num_shards: int | None, shard_id: int | None, conflict: type[Exception]) -> None:
