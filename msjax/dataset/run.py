@@ -53,14 +53,6 @@ class Run(NamedTuple):
     def _within(self, number, place, first, last):
         return self._replace(key=(*self.key, number), place=(*self.place, place), first=first, last=last)
 
-    def fresh(self) -> Run:
-        """The same run with nothing kept, which gives the same rows once more."""
-        return self._replace(kept={})
-
-    def reading_records(self) -> Run:
-        """The same run of a dataset of MindRecord files."""
-        return self._replace(of_records=True)
-
     def draws(self) -> Draws:
         """What this dataset draws in this run: MindSpore's numbers where a seed was set."""
         seed = config.get_seed()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from msjax.core.base.checks import check_bool, check_callable
+from msjax.core.base.checks import check_callable
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Attribute
 from msjax.dataset.dataset import Dataset
@@ -14,12 +14,11 @@ from msjax.dataset.operations.batch import BatchDataset
 from msjax.dataset.operations.columns import FilterDataset, ProjectDataset, RenameDataset
 from msjax.dataset.operations.combine import ConcatDataset, FlatMapDataset, ZipDataset
 from msjax.dataset.operations.map import MapDataset
-from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split as split_dataset
+from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
 from msjax.dataset.operations.saving import save
 from msjax.dataset.operations.sync import SyncWaitDataset, conditions
 from msjax.dataset.operations.transfer import TransferDataset
-from msjax.dataset.run import draw_seed
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -112,30 +111,6 @@ def apply(self: Dataset, apply_func: Callable[..., Any]) -> Dataset:
     if not isinstance(result, Dataset):
         raise TypeError(f"For 'apply', 'apply_func' should return a dataset, but returned {describe(result)}.")
     return result
-
-
-def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool = True) -> tuple[Any, ...]:
-    """Split into parts that have no row in common.
-
-    Args:
-        sizes (list of int or of float): how many rows each part has, which add up to all; or fractions, which add up to 1 and
-            are rounded.
-        randomize (bool): which rows, and their order, are by chance. Default: True. A dataset that can't be read by index, as
-            after `shuffle`, then keeps the rows of each part in memory.
-
-    Returns:
-        tuple of Dataset.
-
-    Raises:
-        TypeError, ValueError: a wrong argument.
-        RuntimeError: the sizes don't add up, or a part has no rows.
-
-    Example:
-        >>> train, test = ds.NumpySlicesDataset(list(range(10)), ["v"]).split([0.8, 0.2])
-        >>> len(train), len(test)
-        (8, 2)
-    """
-    return split_dataset(self, sizes, check_bool(randomize, "randomize", "split"), draw_seed())
 
 
 def sync_update(self: Dataset, condition_name: str, num_batch: int | None = None, data: Any = None) -> None:

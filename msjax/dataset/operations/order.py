@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_type, check_value, is_int
+from msjax.core.base.checks import check_bool, check_int, check_type, check_value, is_int
 from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.sync import conditions
-from msjax.dataset.run import Run
+from msjax.dataset.run import Run, draw_seed
 
 
 class ShuffleDataset(Dataset):
@@ -155,7 +155,7 @@ class PartDataset(Dataset):
         return len(self._indices)
 
     def _rows(self, run):
-        rows = self._inputs[0]._rows(self._run.fresh())
+        rows = self._inputs[0]._rows(self._run._replace(kept={}))  # the same rows once more
         indices = self._indices
         if (np.diff(indices) == 1).all():
             yield from itertools.islice(rows, int(indices[0]), int(indices[-1]) + 1)
@@ -166,15 +166,34 @@ class PartDataset(Dataset):
             yield kept[number]
 
 
-def split(dataset: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool, seed: int) -> tuple[Any, ...]:
-    """See `Dataset.split`."""
-    total = len(dataset)
+def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool = True) -> tuple[Any, ...]:
+    """Split into parts that have no row in common.
+
+    Args:
+        sizes (list of int or of float): how many rows each part has, which add up to all; or fractions, which add up to 1 and
+            are rounded.
+        randomize (bool): which rows, and their order, are by chance. Default: True. A dataset that can't be read by index, as
+            after `shuffle`, then keeps the rows of each part in memory.
+
+    Returns:
+        tuple of Dataset.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: the sizes don't add up, or a part has no rows.
+
+    Example:
+        >>> train, test = ds.NumpySlicesDataset(list(range(10)), ["v"]).split([0.8, 0.2])
+        >>> len(train), len(test)
+        (8, 2)
+    """
+    check_bool(randomize, "randomize", "split")
+    total, run = len(self), Run.start(draw_seed(), 0)
     counts: list[int] = _part_sizes(sizes, total)
     ends = np.cumsum(counts)
-    run = Run.start(seed, 0)
-    order = _order_of_split(dataset, total, run) if randomize else np.arange(total)
+    order = _order_of_split(self, total, run) if randomize else np.arange(total)
     parts = [order[end - count : end] for end, count in zip(ends, counts)]
-    return tuple(dataset._subset(part) or PartDataset(dataset, part, run) for part in parts)
+    return tuple(self._subset(part) or PartDataset(self, part, run) for part in parts)
 
 
 def _order_of_split(dataset, total, run):

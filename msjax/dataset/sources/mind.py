@@ -96,7 +96,7 @@ class MindDataset(MappableDataset):
         return self._ends[-1] + self._padded
 
     def _rows(self, run):
-        return super()._rows(run.reading_records())
+        return super()._rows(run._replace(of_records=True))
 
     def _indices(self, run):
         indices = super()._indices(run)
