@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +145,7 @@ class BatchDataset(Dataset):
 
     @cached_property
     def _work(self):
-        return _Work(self._function, self._layout, self._inputs[0]._columns())
+        return partial(_mapped, self._function, self._layout, self._inputs[0]._columns())
 
     @cached_property
     def _map_work(self):
@@ -182,30 +182,23 @@ class BatchDataset(Dataset):
             raise RuntimeError(f"{self._who}: batch {number}, batch_size {name}: {type(error).__name__}: {error}") from error
 
 
-class _Work:
-    """per_batch_map on one batch; it goes to the workers."""
-
-    def __init__(self, function: Any, layout: Any, names: Any):
-        self.function, self.layout, self.names = function, layout, names
-
-    def __call__(self, key: tuple[Any, ...], group: Any) -> Any:
-        rows, info = group
-        columns = list(zip(*rows))
-        with row_draws((*key, info._batch)):
-            try:
-                results = self.function(*([for_function(v) for v in columns[i]] for i in self.layout.inputs), info)
-                if isinstance(results, (list, dict, np.ndarray)) and len(self.layout.outputs) == 1:
-                    results = (results,)
-                if not isinstance(results, tuple):
-                    raise TypeError(f"it should return a tuple with one entry for each column, but returned {describe(results)}")
-                made = [_column(result, len(rows)) for result in results]
-                kept = [None if i in self.layout.inputs else stack(column, self.names[i]) for i, column in enumerate(columns)]
-                return self.layout.place(kept, made)
-            except Exception as error:
-                name = operation_name(self.function)
-                raise RuntimeError(
-                    f"batch: batch {info._batch}, per_batch_map {name}: {type(error).__name__}: {error}"
-                ) from error
+def _mapped(function, layout, names, key, group):
+    """per_batch_map on one batch; with its first arguments it goes to the workers."""
+    rows, info = group
+    columns = list(zip(*rows))
+    with row_draws((*key, info._batch)):
+        try:
+            results = function(*([for_function(v) for v in columns[i]] for i in layout.inputs), info)
+            if isinstance(results, (list, dict, np.ndarray)) and len(layout.outputs) == 1:
+                results = (results,)
+            if not isinstance(results, tuple):
+                raise TypeError(f"it should return a tuple with one entry for each column, but returned {describe(results)}")
+            made = [_column(result, len(rows)) for result in results]
+            kept = [None if i in layout.inputs else stack(column, names[i]) for i, column in enumerate(columns)]
+            return layout.place(kept, made)
+        except Exception as error:
+            name = operation_name(function)
+            raise RuntimeError(f"batch: batch {info._batch}, per_batch_map {name}: {type(error).__name__}: {error}") from error
 
 
 def _column(values, count):

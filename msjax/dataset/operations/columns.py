@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -100,31 +99,21 @@ class FilterDataset(Dataset):
         names = self._inputs[0]._columns()
         return positions_of(names, self._names or names, "filter")
 
-    @cached_property
-    def _work(self):
-        return _Predicate(self._predicate, self._positions)
-
     def _columns(self):
         self._positions  # noqa: B018 - complains about columns that are not there
         return self._inputs[0]._columns()
 
     def _rows(self, run):
         rows = enumerate(self._inputs[0]._rows(run.child()))
-        kept = ordered_map(self._work, rows, run, self._workers, False, "filter")
+        kept = ordered_map(self._keep, rows, run, self._workers, False, "filter")
         return (row for keep, row in kept if keep)
 
-
-class _Predicate:
-    """Whether a row is kept, and the row; it goes to the workers."""
-
-    def __init__(self, predicate: Callable[..., bool], positions: Any):
-        self.predicate, self.positions = predicate, positions
-
-    def __call__(self, key: tuple[Any, ...], numbered: Any) -> Any:
+    def _keep(self, key, numbered):
+        """Whether a row is kept, and the row."""
         number, row = numbered
         with row_draws((*key, number)):
             try:
-                answer = self.predicate(*(row[i] for i in self.positions))
+                answer = self._predicate(*(row[i] for i in self._positions))
                 if answer is None:
                     return False, row
                 answer = np.asarray(as_value(answer))
@@ -132,4 +121,4 @@ class _Predicate:
                     raise TypeError(f"it should return a bool, but returned {describe(answer)}")
                 return bool(answer.reshape(())), row
             except Exception as error:
-                raise row_error("filter", number, error, f", predicate {operation_name(self.predicate)}") from error
+                raise row_error("filter", number, error, f", predicate {operation_name(self._predicate)}") from error

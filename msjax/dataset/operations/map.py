@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from msjax import log
@@ -114,7 +114,7 @@ class MapDataset(OneToOne):
 
     @cached_property
     def _tolerant(self):
-        return TolerantWork(self._chain)
+        return partial(_or_none, self._chain)
 
     def _numbered(self, run):
         """The rows that the chain gets, and their numbers; they are read in the caller's thread."""
@@ -196,18 +196,13 @@ class RowChain:
         return row
 
 
-class TolerantWork:
-    """The work of maps that gives None for a row that fails; it goes to the workers."""
-
-    def __init__(self, chain: RowChain):
-        self.chain = chain
-
-    def __call__(self, key: tuple[Any, ...], numbered: tuple[int, Any]) -> Any:
-        try:
-            return self.chain(key, numbered)
-        except RuntimeError as error:
-            log.warning("A row is left out: %s", error)
-            return None
+def _or_none(chain, key, numbered):
+    """The row with the results; None for one that fails."""
+    try:
+        return chain(key, numbered)
+    except RuntimeError as error:
+        log.warning("A row is left out: %s", error)
+        return None
 
 
 def _without_failed(rows, mode):
