@@ -33,7 +33,8 @@ class Draws:
     def parts(self, ends: Sequence[int]) -> np.ndarray:
         """The numbers below the last end in parts that end there; the parts are mixed, not what is in them."""
         # Each pass cuts the order of the one before where the parts end, and mixes the pieces.
-        self._kept["rows"] = _joined(self._kept.get("rows", np.arange(ends[-1])), ends, self._fresh_order(len(ends)))
+        pieces = np.split(self._kept.get("rows", np.arange(ends[-1])), ends[:-1])
+        self._kept["rows"] = np.concatenate([pieces[i] for i in self._fresh_order(len(ends))])
         return self._kept["rows"]
 
     def repeating(self, size: int) -> np.ndarray:
@@ -121,9 +122,3 @@ class RecordDraws(Draws):
         order = list(range(len(chosen)))
         MinimalStandard(self._seed).shuffle(order)
         return chosen[order]
-
-
-def _joined(rows, ends, order):
-    """The pieces of some rows that end at `ends`, in an order."""
-    pieces = np.split(rows, ends[:-1])
-    return np.concatenate([pieces[i] for i in order])

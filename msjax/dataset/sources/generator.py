@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ class GeneratorDataset(MappableDataset):
         number = 0
         try:
             source: Any = self.source() if callable(self.source) else self.source
-            for row in iter(source) if hasattr(source, "__iter__") else _only_next(source):
+            for row in iter(source) if hasattr(source, "__iter__") else map(next, itertools.repeat(source)):
                 yield number, row
                 number += 1
                 if number == self._limit:
@@ -198,11 +199,3 @@ class GeneratorDataset(MappableDataset):
                     f"GeneratorDataset: row {number}, column {name!r} should have the type {wanted}, but got {describe(value)}."
                 )
         return values
-
-
-def _only_next(source):
-    while True:
-        try:
-            yield next(source)
-        except StopIteration:
-            return
