@@ -19,6 +19,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.imperative import retain_grad
 
 
@@ -39,7 +40,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     if isinstance(tensor, Parameter):
-        tensor._set_value(_at_the_place_of(tensor._value, new._value) if STATE.differentiated_by_jax() else new._value)
+        tensor._set_value(at_the_place_of(tensor._value, new._value) if STATE.differentiated_by_jax() else new._value)
         return
     if tensor._node.__class__ is RootLeaf:
         if STATE.recording and (STATE.scope is ROOT or new._node is not None):
@@ -53,7 +54,7 @@ def rebind(tensor: Tensor, new: Tensor) -> None:
     if not STATE.recording and tensor._node is not None and tensor._node.live():
         tensor._set_value(new._value)
         return
-    tensor._value = _at_the_place_of(tensor._value, new._value) if STATE.stops_jax() else new._value
+    tensor._value = at_the_place_of(tensor._value, new._value) if STATE.stops_jax() else new._value
     STATE.wrote(tensor)
     if "_views" in own:
         own["_views"].changed(recorded=True)
@@ -84,7 +85,7 @@ def _new_value(old, new):
 _new_value.defjvp(lambda values, tangents: (values[1], tangents[0]))
 
 
-def _at_the_place_of(old, new):
+def at_the_place_of(old: JaxArray, new: JaxArray) -> JaxArray:
     """A new value that jax differentiates as the old one: what is written without being recorded leaves the gradient as it is."""
     if not (is_tracer(old) or is_tracer(new)) or not jnp.issubdtype(new.dtype, jnp.inexact) or old.shape != new.shape:
         return new

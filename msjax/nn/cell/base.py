@@ -132,7 +132,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         try:
             if ACTIVITY.slow_dispatch:
                 STATE.entered(self)
-            function = self.construct if self.bprop is None else self._call_bprop
+            function = self.construct if self.bprop is None else partial(call_with_bprop, self)
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
             owner = self._hooks.owner
@@ -152,9 +152,6 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
         """The cell that this copy, which shares its hooks, was made from: hooks get the user's cell where nnx's transformations run a
         copy. A copy that the user made is a cell of its own."""
         return self if original is None or jax_slots.trace_state() == jax_slots.NO_TRACE else original
-
-    def _call_bprop(self, *args, **kwargs):
-        return call_with_bprop(self, args, kwargs)
 
     def _call_saving(self, function, /, *args, **kwargs):
         """Call a function such that its residuals are packed, or recomputed in the backward pass."""
@@ -257,17 +254,16 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # nnx's own __deepcopy__ ignores `memo`, and so would copy shared objects twice.
+        return self._copied(memo, copy.deepcopy)
+
+    def __copy__(self) -> Self:
+        return self._copied({}, lambda value, _: value)
+
+    def _copied(self, memo, copied):
         other = memo[id(self)] = blank_like(self)
         for name, value in self.__dict__.items():
             if name not in MODULE_STATE:
-                vars(other)[name] = copy.deepcopy(value, memo)
-        if "_hooks" in vars(other):
-            vars(other)["_hooks"] = other._hooks.owned_by(other)
-        return other
-
-    def __copy__(self) -> Self:
-        other = blank_like(self)
-        vars(other).update({name: value for name, value in self.__dict__.items() if name not in MODULE_STATE})
+                vars(other)[name] = copied(value, memo)
         if "_hooks" in vars(other):
             vars(other)["_hooks"] = other._hooks.owned_by(other)
         return other

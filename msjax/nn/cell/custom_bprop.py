@@ -9,29 +9,31 @@ import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.run_state import STATE
-from msjax.common.tensor import Tensor, filled_like, is_tensor, mark_used, renewed, wrap
+from msjax.common.tensor import Tensor, filled_like, mark_used, renewed, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import cell_path, describe
 from msjax.core.door import ACTIVITY
 from msjax.engine.autograd.imperative import register_hook_list
+from msjax.engine.autograd.inplace import at_the_place_of
 from msjax.nn.cell.parts import CellPart
 
 
-def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_bprop(cell: CellPart, /, *args: Any, **kwargs: Any) -> Any:
     """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
     by_jax = TENSORS.under_jax_transform(tensors)
     if base is None:
-        if (by_jax or _in_functional_program(tensors)) and not STATE.stops_jax():
+        # Off the tape, code that looks into a functionalized network, as `capture` does, differentiates its forward.
+        functional = STATE.in_functional_run() and any(is_tracer(t._value) for t in tensors)
+        if (by_jax or functional) and not STATE.stops_jax():
             return _call_under_jax_transform(cell, args, kwargs, tensors)
         return renewed(cell.construct(*args, **kwargs))
     with STATE.swap(recording=False):
         # A gradient function of msjax within a transformation of jax: both differentiate.
         out = _call_under_jax_transform(cell, args, kwargs, tensors) if by_jax else cell.construct(*args, **kwargs)
-    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
-    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    leaves, treedef, at = TENSORS.find(out)
     cells = tuple(STATE.owners)
     plain = [wrap(leaves[i]._value) for i in at]
     saved = tuple(wrap(a._value, a._node, a._oidx) if isinstance(a, Tensor) else a for a in args)
@@ -40,7 +42,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
 
     def back(grads):
         # bprop gets a gradient for every output: zeros where none arrived.
-        grads = [_zeros(o) if g is None else g for g, o in zip(grads, plain)]
+        grads = [filled_like(o._value, 0) if g is None else g for g, o in zip(grads, plain)]
         given = _unflatten(treedef, leaves, at, plain), _unflatten(treedef, leaves, at, grads)
         return _checked(cell.bprop(*saved, *given), saved, cells)  # pyright: ignore[reportOptionalCall]
 
@@ -54,16 +56,8 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
     )
     if ACTIVITY.slow_dispatch and (monitor := STATE.monitor) is not None:
         monitor.called(node, node.name, [t._value for t in tensors])
-    outputs = []
-    for i, tensor in enumerate(plain):
-        recorded = tensor.dtype.kind in "fiuc"
-        outputs.append(wrap(tensor._value, node if recorded else None, i))
+    outputs = [wrap(t._value, node if t.dtype.kind in "fiuc" else None, i) for i, t in enumerate(plain)]
     return _unflatten(treedef, leaves, at, outputs)
-
-
-def _in_functional_program(tensors):
-    # The forward of a functionalized network, off the tape: code that looks into it, as `capture` does, differentiates it.
-    return STATE.in_functional_run() and any(is_tracer(t._value) for t in tensors)
 
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):
@@ -79,8 +73,7 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
             register_hook_list(given[key], tensor._hooks)
     mark_used(tensors)
     values = [t._value for t in tensors]
-    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
-    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    leaves, treedef, at = TENSORS.find(out)
     results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
     written = {key: t._value for key, t in stopped.items() if t._value is not before[key]}
     cells, n, m = tuple(STATE.owners), len(values), len(at)
@@ -99,7 +92,9 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         inputs = iter(map(wrap, both[:n]))
         saved = tuple(next(inputs) if isinstance(a, Tensor) else a for a in args)
         outputs = list(map(wrap, both[n:]))
-        grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
+        grads = [
+            wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else filled_like(o._value, 0) for c, o in zip(cts, outputs)
+        ]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
         with STATE.swap(pulled=cells):
             found = _checked(cell.bprop(*saved, *given), saved, cells)
@@ -114,23 +109,11 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
         while tensor is not None:
             # A write that is not recorded leaves the Tensor where it was on the tape: its gradient goes on to what it was.
             with STATE.swap(recording=False):
-                tensor._set_value(_written(tensor._value, value))
+                tensor._set_value(at_the_place_of(tensor._value, value))
             # What was computed before still counts: a later hook would miss the gradient of the call.
             mark_used([tensor])
             tensor = tensor.__dict__.get("_stands_for")
     return _unflatten(treedef, leaves, at, list(map(wrap, tied)))
-
-
-@jax.custom_vjp
-def _written(_old, new):
-    return new
-
-
-_written.defvjp(lambda old, new: (new, None), lambda _, ct: (ct, None))
-
-
-def _zeros(tensor):
-    return wrap(jnp.zeros(tensor.shape, tensor._value.dtype))
 
 
 def _unflatten(treedef, leaves, at, tensors):

@@ -38,7 +38,8 @@ class CellMembers(CellTree):
             if isinstance(current, (Parameter, Buffer)):
                 raise KeyError(f"{name!r} of cell {type(self).__name__} is a {_kind(current)}, which a cell can't replace.")
             object.__setattr__(self, name, value)
-            self._adopt(name, value)
+            if self._auto_prefix:
+                value.update_parameters_name(f"{name}.")
             self._structure_changed(name)
         elif isinstance(value, _MEMBERS):
             self._check_initialized(name, value)

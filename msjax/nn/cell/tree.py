@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
@@ -12,12 +11,11 @@ from flax import nnx
 
 from msjax.common.bases import CellBase
 from msjax.common.parameter import Buffer, Parameter, ParameterTuple
+from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION
 from msjax.nn.cell.cell_type import Cell
 from msjax.nn.cell.live import LiveMembers
 from msjax.nn.cell.parts import CellPart
-
-_VERSIONS = itertools.count(1)
 
 _C = TypeVar("_C")
 
@@ -69,13 +67,8 @@ class CellTree(CellPart):
         """Record that members changed: a new structure version invalidates what is cached by it."""
         if added is not None and added not in self._order:
             vars(self)["_order"] = (*self._order, added)
-        CellTree._structure_version = next(_VERSIONS)
+        CellTree._structure_version = new_number()
         VERSION.changed()
-
-    def _adopt(self, name, child):
-        """Prefix the names of a new child's Parameters with the child's name."""
-        if self._auto_prefix:
-            child.update_parameters_name(f"{name}.")
 
     # ---- cells
 
@@ -161,13 +154,16 @@ class CellTree(CellPart):
             name_prefix (str): put in front of all paths.
             expand (bool): False for this cell's own Parameters only.
         """
+        return self._named(lambda cell: cell._own_parameters(), name_prefix, expand)
+
+    def _named(self, own, name_prefix, recurse):
+        """(path, member) of what `own` gives as (name, member) of this cell and those inside, each member once."""
         seen = set()
-        cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
-        for prefix, cell in cells:
-            for name, parameter in cell._own_parameters():
-                if id(parameter) not in seen:
-                    seen.add(id(parameter))
-                    yield (f"{prefix}.{name}" if prefix else name), parameter
+        for prefix, cell in self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]:
+            for name, member in own(cell):
+                if id(member) not in seen:
+                    seen.add(id(member))
+                    yield (f"{prefix}.{name}" if prefix else name), member
 
     def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
         """The Parameters, own ones before those of children."""
@@ -208,13 +204,9 @@ class CellTree(CellPart):
 
     def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Buffer]]:
         """(path, Buffer) of the buffers; those set to None are left out."""
-        seen = set()
-        cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
-        for prefix, cell in cells:
-            for name, value in cell._members_in_order():
-                if isinstance(value, Buffer) and id(value) not in seen:
-                    seen.add(id(value))
-                    yield (f"{prefix}.{name}" if prefix else name), value
+        return self._named(
+            lambda cell: [member for member in cell._members_in_order() if isinstance(member[1], Buffer)], name_prefix, recurse
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
         """The buffers; those set to None are left out."""
