@@ -235,7 +235,7 @@ class LowerBound(Form):
     out_type: DTypeLike = mstype.int32
 
     def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
-        return searching.bound(x, values, False, self.out_type)
+        return searching.found_places(x, values, None, False, self.out_type)
 
 
 class UpperBound(Form):
@@ -248,7 +248,7 @@ class UpperBound(Form):
     out_type: DTypeLike = mstype.int32
 
     def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
-        return searching.bound(x, values, True, self.out_type)
+        return searching.found_places(x, values, None, True, self.out_type)
 
 
 class ScatterAddWithAxis(Form):

@@ -13,18 +13,19 @@ from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_int, check_kind, check_positive_int, check_value
+from msjax.core.base.checks import check_int, check_kind, check_positive_int, check_type, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
-from msjax.ops.function.array_func.sorting import checked, known_array
+from msjax.ops.function.array_func.sorting import known_array
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
 
 
-@operator(3, differentiable=False)
-def _searchsorted(sequence, values, sorter, right, index_dtype):
+@operator(3, name="searchsorted", differentiable=False)
+def found_places(sequence: TensorLike, values: TensorLike, sorter: TensorLike, right: bool, index_dtype: DTypeLike) -> JaxArray:
+    """Where values would go in sorted rows, each sorted first by its row of `sorter` unless that is None."""
     side = "right" if right else "left"
     values = jnp.asarray(values)
     if sorter is not None:
@@ -67,12 +68,13 @@ def searchsorted(
     if side == "left" and right:
         raise ValueError("For 'searchsorted', 'side' is 'left', but 'right' is True.")
     shape = getattr(values, "shape", ())
-    if checked(sorted_sequence, "searchsorted", "sorted_sequence").ndim != 1 and sorted_sequence.shape[:-1] != shape[:-1]:
+    check_type(sorted_sequence, Tensor, "sorted_sequence", "searchsorted")
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != shape[:-1]:
         raise ValueError(
             f"For 'searchsorted', the sequence should be a vector or fit 'values' but for the last axis; shapes: {sorted_sequence.shape}, {shape}."
         )
     dtype = mstype.int32 if out_int32 else mstype.int64
-    return _searchsorted(sorted_sequence, values, sorter, right or side == "right", dtype)
+    return found_places(sorted_sequence, values, sorter, right or side == "right", dtype)
 
 
 def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, right: bool = False) -> Tensor:
@@ -87,10 +89,9 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
         >>> print(ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
         [0 0 2]
     """
-    fits = isinstance(boundaries, (list, tuple)) or isinstance(boundaries, Tensor)
-    check_kind(boundaries, fits, "be a list or tuple", "boundaries", "bucketize")
+    check_kind(boundaries, isinstance(boundaries, (list, tuple, Tensor)), "be a list or tuple", "boundaries", "bucketize")
     bounds = boundaries if isinstance(boundaries, Tensor) else Tensor([float(b) for b in boundaries], mstype.float32)
-    return _searchsorted(bounds, checked(input, "bucketize"), None, right, mstype.int32)
+    return found_places(bounds, check_type(input, Tensor, "input", "bucketize"), None, right, mstype.int32)
 
 
 _COUNT = operator(2, name="Bincount", int_grad=(1,))(lambda input, weights, length: jnp.bincount(input, weights, length=length))
@@ -112,7 +113,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         >>> print(ops.bincount(Tensor([1, 2, 2])))
         [0. 1. 2.]
     """
-    if checked(input, "bincount").dtype.kind not in "biu":
+    if check_type(input, Tensor, "input", "bincount").dtype.kind not in "biu":
         raise TypeError(f"For 'bincount', 'input' should be of integers, but is {input.dtype}.")
     check_value(input, input.ndim == 1, "be a vector", "input", "bincount")
     check_int(minlength, "minlength", "bincount")
@@ -130,7 +131,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def _histc(input, bins, min, max):
     """`min` and `max` are None for those of the input."""
     x = input.ravel()
-    kind = kind_of(input.dtype)
     values = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     if min is None:
         low, high = jnp.min(values), jnp.max(values)
@@ -140,7 +140,7 @@ def _histc(input, bins, min, max):
     inside = (values >= low) & (values <= high)
     at = jnp.floor((values - low) / (high - low) * bins)
     at = jnp.where(inside, jnp.clip(at, 0, bins - 1), bins).astype(jnp.int32)
-    return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind in "biu" else values.dtype)
+    return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind_of(x.dtype) in "biu" else values.dtype)
 
 
 def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) -> Tensor:
@@ -165,7 +165,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
     if min > max:
         raise ValueError(f"For 'histc', 'min' ({min}) should not be larger than 'max' ({max}).")
     ends = (None, None) if min == max else (float(min), float(max))
-    return _histc(checked(input, "histc"), bins, *ends)
+    return _histc(check_type(input, Tensor, "input", "histc"), bins, *ends)
 
 
 def histogram_fixed_width(x: TensorLike, range_: Tensor | Sequence[float], nbins: int, dtype: DTypeLike = mstype.int32) -> Tensor:
@@ -192,11 +192,6 @@ def _fixed_width(x, nbins, low, width, dtype):
 
 
 # ---- positions
-
-
-def bound(sequence: TensorLike, values: TensorLike, right: bool, dtype: DTypeLike) -> Tensor:
-    """Where values would go in the rows of a sorted matrix, before (or after) equal elements."""
-    return _searchsorted(sequence, values, None, right, dtype)
 
 
 @operator(differentiable=False)

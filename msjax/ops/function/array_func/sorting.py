@@ -13,18 +13,11 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
-from msjax.core.base.checks import check_bool, check_in_range, check_index_fits, check_int, check_kind
+from msjax.core.base.checks import check_bool, check_in_range, check_index_fits, check_int, check_kind, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.tensors import require_tensors
 
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
-
-
-def checked(value: TensorLike, who: str, name: str = "input") -> Any:
-    """The value, if it is a Tensor; TypeError otherwise."""
-    require_tensors(who, **{name: value})
-    return value
 
 
 def _order(x, axis, descending):
@@ -60,7 +53,8 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
         >>> print(values, indices)
         [1. 2. 3.] [1 2 0]
     """
-    return sort_with_indices(checked(input_x, "sort", "input_x"), *_axis_and_flag(axis, descending, "sort"), mstype.int32)
+    check_type(input_x, Tensor, "input_x", "sort")
+    return sort_with_indices(input_x, *_axis_and_flag(axis, descending, "sort"), mstype.int32)
 
 
 def _axis_and_flag(axis, descending, who):
@@ -82,7 +76,8 @@ def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tens
         >>> print(ops.argsort(Tensor([3.0, 1.0, 2.0])))
         [1 2 0]
     """
-    return argsort_as(checked(input, "argsort"), *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
+    check_type(input, Tensor, "input", "argsort")
+    return argsort_as(input, *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
 
 
 def msort(input: TensorLike) -> Tensor:
@@ -131,7 +126,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         k = k.item()
     check_int(k, "k", "topk")
     check_bool(sorted, "sorted", "topk")
-    size = checked(input, "topk").shape[dim] if input.ndim else 1
+    size = check_type(input, Tensor, "input", "topk").shape[dim] if input.ndim else 1
     check_in_range(k, "k", "topk", low=0, high=size)
     return top_along(input, k, dim, largest, mstype.int32)
 
@@ -170,8 +165,8 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
         >>> print(ops.intopk(scores, Tensor([2, 0]), 1))
         [False  True]
     """
-    checked(x1, "intopk", "x1")
-    checked(x2, "intopk", "x2")
+    check_type(x1, Tensor, "x1", "intopk")
+    check_type(x2, Tensor, "x2", "intopk")
     check_int(k, "k", "intopk")
     check_kind(x1, x1.dtype in (mstype.float16, mstype.float32), "be of Float16 or Float32", "x1", "intopk")
     check_kind(x2, x2.dtype in (mstype.int32, mstype.int64), "be of Int32 or Int64", "x2", "intopk")
@@ -184,7 +179,7 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
 
 
 def known_array(tensor: TensorLike, who: str) -> np.ndarray:
-    return np.asarray(concrete(checked(tensor, who), f"ops.{who}"))
+    return np.asarray(concrete(check_type(tensor, Tensor, "input", who), f"ops.{who}"))
 
 
 def _index_array(array, like):

@@ -13,14 +13,10 @@ from msjax.ops.dispatch.operator import freeze
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
-def _window(name, make, window_length, periodic, dtype):
-    n = freeze(window_length)
-    check_int(n, "window_length", name, low=0)
-    if n <= 1:
-        values = jnp.ones(n)
-    else:
-        values = make(n + 1)[:-1] if periodic else make(n)
-    return wrap(values.astype(mstype.to_jax(dtype)))
+def _window(name, make, window_length, periodic, dtype, default=mstype.float32):
+    n = check_int(freeze(window_length), "window_length", name, low=0)
+    values = jnp.ones(n) if n <= 1 else make(n + 1)[:-1] if periodic else make(n)
+    return wrap(values.astype(mstype.to_jax(default if dtype is None else dtype)))
 
 
 def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -35,7 +31,7 @@ def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype
         >>> print(ops.bartlett_window(4))
         [0.  0.5 1.  0.5]
     """
-    return _window("bartlett_window", jnp.bartlett, window_length, periodic, mstype.float32 if dtype is None else dtype)
+    return _window("bartlett_window", jnp.bartlett, window_length, periodic, dtype)
 
 
 def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -48,12 +44,8 @@ def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype
         >>> print(ops.blackman_window(4).max())
         1.0
     """
-
-    def make(n):
-        # Rounding can make the ends slightly negative.
-        return jnp.maximum(jnp.blackman(n), 0)
-
-    return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
+    # Rounding can make the ends slightly negative.
+    return _window("blackman_window", lambda n: jnp.maximum(jnp.blackman(n), 0), window_length, periodic, dtype)
 
 
 def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -67,7 +59,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: DTypeLike |
         >>> print(ops.hann_window(4))
         [0.  0.5 1.  0.5]
     """
-    return _window("hann_window", jnp.hanning, window_length, periodic, mstype.float64 if dtype is None else dtype)
+    return _window("hann_window", jnp.hanning, window_length, periodic, dtype, mstype.float64)
 
 
 def hamming_window(
@@ -88,7 +80,7 @@ def hamming_window(
     def make(n):
         return alpha - beta * jnp.cos(2 * jnp.pi * jnp.arange(n) / (n - 1))
 
-    return _window("hamming_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
+    return _window("hamming_window", make, window_length, periodic, dtype)
 
 
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -103,8 +95,4 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
         >>> print(ops.kaiser_window(4).max())
         1.0
     """
-
-    def make(n):
-        return jnp.kaiser(n, beta)
-
-    return _window("kaiser_window", make, window_length, periodic, mstype.float64 if dtype is None else dtype)
+    return _window("kaiser_window", lambda n: jnp.kaiser(n, beta), window_length, periodic, dtype, mstype.float64)
