@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -33,13 +32,7 @@ RESHAPED: Final = Rule(write=lambda x, value, *_: value.reshape(x.shape))
 
 
 @operator(name="Reshape", int_grad=True, view=RESHAPED)
-def _reshape(input, shape):
-    if not all(isinstance(n, (int, np.integer)) for n in shape):
-        raise TypeError(f"'shape' should be of ints, but got {shape}.")
-    return jnp.reshape(input, shape)
-
-
-def reshape(input: Tensor, shape: Shape) -> Tensor:
+def reshape(input: Tensor, shape: Shape) -> JaxArray:
     """The same elements in another shape.
 
     Args:
@@ -53,18 +46,21 @@ def reshape(input: Tensor, shape: Shape) -> Tensor:
         >>> ops.reshape(Tensor([1, 2, 3, 4]), (2, -1)).shape
         (2, 2)
     """
-    return _reshape(input, ints(shape))
+    shape = ints(shape)
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(f"'shape' should be of ints, but got {shape}.")
+    return jnp.reshape(input, shape)
 
 
 def view_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The elements of `input` in the shape of `other`."""
     check_kind(other, hasattr(other, "dtype") and hasattr(other, "shape"), "be a Tensor", "other", "view_as")
-    return _reshape(input, other.shape)
+    return reshape(input, other.shape)
 
 
 def ravel(input: TensorLike) -> Tensor:
     """The elements as one axis; a copy of what doesn't lie in memory in order."""
-    return _reshape(identity(input) if isinstance(input, Tensor) and not input.is_contiguous() else input, (-1,))
+    return reshape(identity(input) if isinstance(input, Tensor) and not input.is_contiguous() else input, (-1,))
 
 
 @operator(int_grad=True, view=RESHAPED)
@@ -122,11 +118,9 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
     if order == "F":
         input = jnp.transpose(input)
     shape = input.shape or (1,)
-    if shape == (1,) and input.ndim == 0:
-        return jnp.reshape(input, shape)
     rank = len(shape)
-    if rank == 1 and start_dim in (0, 1, -1) and end_dim in (0, -1):
-        return input
+    if not input.ndim or (rank == 1 and start_dim in (0, 1, -1) and end_dim in (0, -1)):
+        return jnp.reshape(input, shape)
     if not (-rank <= start_dim < rank and -rank <= end_dim < rank):
         raise ValueError(f"'start_dim' and 'end_dim' should be axes of a Tensor of rank {rank}, but got {start_dim}, {end_dim}.")
     start, end = start_dim % rank, end_dim % rank
@@ -157,21 +151,15 @@ atleast_3d: Final = _atleast(
 # ---- repetition
 
 
-def _repeated(x, shape):
+def _filled_in(shape, x):
+    """The shape to repeat an array to, with the array's own sizes in place of -1."""
+    shape = ints(shape)
     missing = len(shape) - x.ndim
-    return np.broadcast_to(x, tuple(x.shape[i - missing] if s == -1 and i >= missing else s for i, s in enumerate(shape)))
+    return tuple(x.shape[i - missing] if s == -1 and i >= missing else s for i, s in enumerate(shape))
 
 
-@operator(name="BroadcastTo", int_grad=True, view=Rule(layout=_repeated, repeats=True))
-def _broadcast_to(input, shape):
-    missing = len(shape) - input.ndim
-    if missing < 0:
-        raise ValueError(f"'shape' {shape} should have at least as many axes as the Tensor, whose shape is {input.shape}.")
-    shape = tuple(input.shape[i - missing] if s == -1 and i >= missing else s for i, s in enumerate(shape))
-    return jnp.broadcast_to(input, shape)
-
-
-def broadcast_to(input: TensorLike, shape: Sequence[int]) -> Tensor:
+@operator(name="BroadcastTo", int_grad=True, view=Rule(layout=lambda x, s: np.broadcast_to(x, _filled_in(s, x)), repeats=True))
+def broadcast_to(input: TensorLike, shape: Sequence[int]) -> JaxArray:
     """The Tensor repeated to a larger shape.
 
     Args:
@@ -186,17 +174,19 @@ def broadcast_to(input: TensorLike, shape: Sequence[int]) -> Tensor:
         [[1. 2.]
          [1. 2.]]
     """
-    return _broadcast_to(input, ints(shape))
+    if len(wanted := _filled_in(shape, input)) < input.ndim:
+        raise ValueError(f"'shape' {ints(shape)} should have at least as many axes as the Tensor, whose shape is {input.shape}.")
+    return jnp.broadcast_to(input, wanted)
 
 
 def expand(input_x: TensorLike, size: int | Sequence[int]) -> Tensor:
     """The Tensor repeated to a larger shape; -1 keeps the size of an axis."""
-    return _broadcast_to(input_x, ints(size))
+    return broadcast_to(input_x, size)
 
 
 def expand_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The Tensor repeated to the shape of `other`."""
-    return _broadcast_to(input, other.shape)
+    return broadcast_to(input, other.shape)
 
 
 @operator(int_grad=True)
@@ -221,17 +211,8 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
     return _tile(input, dims)
 
 
-@operator(int_grad=True)
-def _repeat(input, repeats, axis):
-    if axis is None:
-        input, axis = jnp.ravel(input), 0
-    size = input.shape[axis]
-    counts = np.broadcast_to(np.array(repeats), (size,))
-    # Compute the positions on the host: the number of results has to be known when the program is compiled.
-    return jnp.take(input, np.repeat(np.arange(size), counts), axis)
-
-
-def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+@operator(name="repeat", int_grad=True)
+def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> JaxArray:
     """Each element, or each slice along an axis, repeated where it stands.
 
     Args:
@@ -243,16 +224,20 @@ def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, 
         >>> print(ops.repeat_interleave(Tensor([1, 2]), Tensor([1, 2])))
         [1 2 2]
     """
-    return _repeat(input, ints(repeats), axis)
+    if axis is None:
+        input, axis = jnp.ravel(input), 0
+    size = input.shape[axis]
+    counts = np.broadcast_to(np.array(repeats), (size,))
+    # Compute the positions on the host: the number of results has to be known when the program is compiled.
+    return jnp.take(input, np.repeat(np.arange(size), counts), axis)
 
 
 def repeat_elements(x: TensorLike, rep: int, axis: int = 0) -> Tensor:
     """Each slice along `axis` repeated `rep` times where it stands."""
     check_int(rep, "rep", "repeat_elements")
-    return _repeat(x, (rep,), axis)
+    return repeat_interleave(x, rep, axis)
 
 
 def shape_of(args: tuple[Any, ...]) -> Any:
     """The shape in arguments given one by one, or as one tuple or list."""
-    first = args[0] if len(args) == 1 else args
-    return first if isinstance(first, (tuple, list, Tensor)) else args if builtins.len(args) != 1 else (first,)
+    return args[0] if len(args) == 1 and isinstance(args[0], (tuple, list, Tensor)) else args

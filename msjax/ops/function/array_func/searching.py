@@ -207,14 +207,10 @@ def nth_element(x: TensorLike, n: int, largest: bool) -> JaxArray:
     return ordered[..., ordered.shape[-1] - 1 - n if largest else n]
 
 
-@operator(differentiable=False)
-def _unravel(indices, dims):
-    return jnp.stack(jnp.unravel_index(indices.ravel(), dims), -1).astype(indices.dtype)
-
-
-def unravel_index(indices: TensorLike, dims: int | Sequence[int]) -> Tensor:
+@operator(name="unravel", differentiable=False)
+def unravel_index(indices: TensorLike, dims: int | Sequence[int]) -> JaxArray:
     """One row of positions for each index into a flattened Tensor of shape `dims`."""
-    return _unravel(indices, ints(dims))
+    return jnp.stack(jnp.unravel_index(indices.ravel(), ints(dims)), -1).astype(indices.dtype)
 
 
 def invert_permutation(input_x: TensorLike) -> tuple[int, ...]:
