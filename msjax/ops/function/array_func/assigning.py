@@ -11,6 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.engine.autograd.inplace import rebind, written
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
@@ -97,8 +98,7 @@ def _rows(how: str, doc: str) -> _ScatterRows:
         check_value(updates, getattr(updates, "shape", want) == want, f"have shape {want}", "updates", name)
         return written(input_x, index_combine(input_x, indices, updates, 0, how))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc} of a Parameter, in place.
+    doc = f"""{doc} of a Parameter, in place.
 
     Args:
         input_x (Parameter): the Parameter to write to.
@@ -108,7 +108,7 @@ def _rows(how: str, doc: str) -> _ScatterRows:
     Returns:
         The Parameter.
     """
-    return function
+    return titled(function, name, doc)
 
 
 scatter_update: _ScatterRows = _rows("update", "Replace rows")
@@ -127,8 +127,7 @@ def _places(how: str, doc: str) -> _ScatterPlaces:
         require_integers(name, indices=indices)
         return written(_target(input_x, name), scatter_rows(input_x, indices, updates, how))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc} of a Parameter that rows of indices name, in place.
+    doc = f"""{doc} of a Parameter that rows of indices name, in place.
 
     Args:
         input_x (Parameter): the Parameter to write to.
@@ -139,7 +138,7 @@ def _places(how: str, doc: str) -> _ScatterPlaces:
     Returns:
         The Parameter.
     """
-    return function
+    return titled(function, name, doc)
 
 
 scatter_nd_update: _ScatterPlaces = _places("update", "Replace the elements")

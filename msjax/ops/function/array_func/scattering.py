@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -16,10 +17,10 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_value
 from msjax.core.base.typing import Attribute, JaxArray, Number
 from msjax.engine.autograd.inplace import written
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
-from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
     "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",
@@ -30,25 +31,21 @@ __all__ = [
 # ---- putting in by an index, with a gradient for every way of combining
 
 
-def _largest(x, index, u, flip):
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _extremum(smallest, x, u, index):
     at = x.at[index]
-    return at.min(u) if flip else at.max(u)
+    return at.min(u) if smallest else at.max(u)
 
 
-def _scatter_max_jvp(flip, primals, tangents):
+@_extremum.defjvp
+def _extremum_jvp(smallest, primals, tangents):
     # Equal values share the gradient, those of x and of u alike.
     (x, u, index), (dx, du, _) = primals, tangents
-    out = _largest(x, index, u, flip)
+    out = _extremum(smallest, x, u, index)
     own = (x == out).astype(x.dtype)
     put = (u == out[index]).astype(x.dtype)
     total = own + jnp.zeros_like(x).at[index].add(put)
     return out, (own * dx + jnp.zeros_like(x).at[index].add(put * du)) / total
-
-
-def _extremum(flip):
-    fn = jax.custom_jvp(lambda x, u, index: _largest(x, index, u, flip))
-    fn.defjvp(lambda primals, tangents: _scatter_max_jvp(flip, primals, tangents))
-    return fn
 
 
 @jax.custom_jvp
@@ -69,9 +66,6 @@ def _scatter_mul_jvp(primals, tangents):
     return x.at[index].mul(u), dx * ones.at[index].mul(u) + jnp.zeros_like(x).at[index].add(others * du)
 
 
-_MAX, _MIN = _extremum(False), _extremum(True)
-
-
 def _div(x, u, index):
     if kind_of(x.dtype) in "biu":
         return jax.lax.div(x, jnp.ones_like(x).at[index].mul(u))
@@ -84,8 +78,8 @@ _COMBINE = {
     "sub": lambda x, u, index: x.at[index].add(-u),
     "mul": _scatter_mul,
     "div": _div,
-    "max": _MAX,
-    "min": _MIN,
+    "max": partial(_extremum, False),
+    "min": partial(_extremum, True),
 }
 
 
@@ -137,8 +131,7 @@ def _tensor_scatter(how: str, doc: str) -> _TensorScatter:
         return scatter_rows(input_x, indices, updates, how)
 
     name = f"tensor_scatter_{how}"
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""`input_x` with {doc} at the places that rows of `indices` name.
+    doc = f"""`input_x` with {doc} at the places that rows of `indices` name.
 
     Args:
         input_x (Tensor): of any shape.
@@ -149,7 +142,7 @@ def _tensor_scatter(how: str, doc: str) -> _TensorScatter:
         TypeError: a wrong type.
         ValueError: the shapes don't fit.
     """
-    return function
+    return titled(function, name, doc)
 
 
 tensor_scatter_update: _TensorScatter = _tensor_scatter("update", "`updates` put in")
@@ -162,13 +155,7 @@ tensor_scatter_min: _TensorScatter = _tensor_scatter("min", "the smaller of its 
 
 
 @operator(2, name="ScatterNd", int_grad=(1,))
-def _scatter_nd(indices, updates, shape):
-    x = jnp.zeros(shape, updates.dtype)
-    _checked_updates(x, indices, updates)
-    return x.at[_nd_index(x, indices)].add(updates)
-
-
-def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor:
+def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> JaxArray:
     """Zeros of a shape with `updates` added at the places that rows of `indices` name.
 
     Args:
@@ -180,7 +167,9 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> Tensor
         >>> print(ops.scatter_nd(Tensor([[1], [3]]), Tensor([5.0, 6.0]), (4,)))
         [0. 5. 0. 6.]
     """
-    return _scatter_nd(indices, updates, ints(shape))
+    x = jnp.zeros(shape, updates.dtype)
+    _checked_updates(x, indices, updates)
+    return x.at[_nd_index(x, indices)].add(updates)
 
 
 # ---- an index for each element, along one axis

@@ -11,6 +11,7 @@ from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_in_range
 from msjax.core.base.typing import Attribute
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
@@ -49,8 +50,7 @@ def _segments(how: str, doc: str, name: str) -> _SegmentOperator:
         check_in_range(number, "num_segments", name, above=0)
         return _segment(x, segment_ids, number, how)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc} over the elements of each segment.
+    doc = f"""{doc} over the elements of each segment.
 
     Args:
         x (Tensor): of shape (*segment_ids.shape, ...).
@@ -60,7 +60,7 @@ def _segments(how: str, doc: str, name: str) -> _SegmentOperator:
     Returns:
         A Tensor of shape (num_segments, ...).
     """
-    return function
+    return titled(function, name, doc)
 
 
 unsorted_segment_prod: _SegmentOperator = _segments("mul", "The product (1 for an empty segment)", "unsorted_segment_prod")
