@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -78,14 +79,9 @@ def mixed_precision_cast(dst_dtype: DTypeLike, x: Any) -> Any:
     return x
 
 
-def _tensor(value, who):
-    check_type(value, Tensor, "the argument", who)
-    return value
-
-
 def shape(input_x: TensorLike) -> tuple[Any, ...]:
     """The size of each axis, a tuple of ints."""
-    return _tensor(input_x, "shape").shape
+    return check_type(input_x, Tensor, "the argument", "shape").shape
 
 
 shape_ = shape
@@ -93,29 +89,30 @@ shape_ = shape
 
 def dyn_shape(input_x: TensorLike) -> Tensor:
     """The size of each axis, as an Int64 Tensor."""
-    return Tensor(list(_tensor(input_x, "dyn_shape").shape) or jnp.zeros((0,)), mstype.int64)
+    return Tensor(list(check_type(input_x, Tensor, "the argument", "dyn_shape").shape) or jnp.zeros((0,)), mstype.int64)
 
 
 def size(input_x: TensorLike) -> int:
     """The number of elements."""
-    return _tensor(input_x, "size").size
+    return check_type(input_x, Tensor, "the argument", "size").size
 
 
 def numel(input: TensorLike) -> int:
     """The number of elements."""
-    return _tensor(input, "numel").size
+    return check_type(input, Tensor, "the argument", "numel").size
 
 
 def rank(input_x: TensorLike) -> int:
     """The number of axes."""
-    return _tensor(input_x, "rank").ndim
+    return check_type(input_x, Tensor, "the argument", "rank").ndim
 
 
 def dtype(x: TensorLike) -> Type:
     """The data type of a Tensor."""
-    return (x if isinstance(x, SparseBase) else _tensor(x, "dtype")).dtype
+    return (x if isinstance(x, SparseBase) else check_type(x, Tensor, "the argument", "dtype")).dtype
 
 
+@dataclass(frozen=True, repr=False)
 class TensorType:
     """The type of Tensors of one data type, as `ops.typeof` gives it.
 
@@ -125,18 +122,11 @@ class TensorType:
         Tensor[Float32]
     """
 
-    def __init__(self, element: Type):
-        self.element = element
+    element: Type
 
     def element_type(self) -> Type:
         """The data type of the elements."""
         return self.element
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorType) and self.element is other.element
-
-    def __hash__(self) -> int:
-        return hash((TensorType, self.element))
 
     def __str__(self) -> str:
         return f"Tensor[{self.element}]"
@@ -152,12 +142,12 @@ def typeof(x: object) -> Type | TensorType:
 
 def is_floating_point(input: TensorLike) -> bool:
     """True if the data type is float16, bfloat16, float32 or float64."""
-    return _tensor(input, "is_floating_point").is_floating_point()
+    return check_type(input, Tensor, "the argument", "is_floating_point").is_floating_point()
 
 
 def is_complex(input: TensorLike) -> bool:
     """True if the data type is complex64 or complex128."""
-    return _tensor(input, "is_complex").is_complex()
+    return check_type(input, Tensor, "the argument", "is_complex").is_complex()
 
 
 def is_nonzero(input: TensorLike) -> bool:
@@ -166,7 +156,7 @@ def is_nonzero(input: TensorLike) -> bool:
     Raises:
         ValueError: there are several elements.
     """
-    return bool(_tensor(input, "is_nonzero"))
+    return bool(check_type(input, Tensor, "the argument", "is_nonzero"))
 
 
 def isconstant(x: TensorLike) -> bool:
@@ -191,7 +181,7 @@ def identity(x: TensorLike | Sequence[Any]) -> Any:
 
 def deepcopy(input_x: Any) -> Any:
     """A Tensor of the same data, differentiable like the Tensor itself."""
-    return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
+    return _identity(input_x) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
 
 
 def depend(value: Any, expr: object) -> Any:
