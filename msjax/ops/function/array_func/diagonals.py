@@ -16,6 +16,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
     "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "fill_diagonal", "matrix_band_part", "matrix_diag",
@@ -79,7 +80,7 @@ def fill_diagonal(input: TensorLike, fill_value: Number, wrap: bool = False) -> 
     check_value(input, input.ndim >= 2, "have at least two axes", "the Tensor")
     if input.ndim > 2 and len(set(input.shape)) > 1:
         raise ValueError(f"A Tensor of more than two axes should have them of one size, but its shape is {input.shape}.")
-    step = input.shape[1] + 1 if input.ndim == 2 else sum(int(np.prod(input.shape[i + 1 :])) for i in range(input.ndim))
+    step = sum(int(np.prod(input.shape[i + 1 :])) for i in range(input.ndim))
     last = input.size if input.ndim > 2 or wrap else min(input.size, input.shape[1] * input.shape[1])
     at = np.arange(0, last, step)
     return input.ravel().at[at].set(jnp.asarray(fill_value).astype(input.dtype)).reshape(input.shape)
@@ -138,9 +139,8 @@ def matrix_band_part(x: Tensor, lower: int, upper: int) -> JaxArray:
 
 def _diagonals(k):
     """(lowest, highest) diagonal of an int or a pair of them."""
-    k = freeze(k)
-    k = k if isinstance(k, tuple) else (k, k)
-    k = (k[0], k[0]) if len(k) == 1 else k
+    k = ints(k)
+    k = k * 2 if len(k) == 1 else k
     check_value(k, len(k) == 2 and k[0] <= k[1], "be a diagonal or the lowest and highest one", "k")
     return k
 

@@ -61,8 +61,7 @@ def t(input: Tensor) -> Tensor:
     Raises:
         ValueError: there are more than two axes.
     """
-    if input.ndim > 2:
-        raise ValueError(f"For 't', the Tensor should have at most two axes, but its shape is {input.shape}.")
+    check_value(input, input.ndim <= 2, "have at most two axes", "the Tensor", "t")
     return _transpose(input, (1, 0)) if input.ndim == 2 else input
 
 

@@ -87,17 +87,11 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
         TypeError: the mask is not a Tensor of Bools.
 
     Example:
-        >>> from msjax import Tensor, ops
         >>> print(ops.masked_fill(Tensor([1.0, 2.0]), Tensor([True, False]), 0.5))
         [0.5 2. ]
     """
-    check_kind(
-        value,
-        isinstance(value, (Tensor, bool, int, float, complex, np.number, np.bool_)),
-        "be a number or a Tensor",
-        "value",
-        "masked_fill",
-    )
+    fits = isinstance(value, (Tensor, bool, int, float, complex, np.number, np.bool_))
+    check_kind(value, fits, "be a number or a Tensor", "value", "masked_fill")
     return _masked_fill(input_x, _checked_mask(mask, "masked_fill"), value)
 
 
@@ -185,7 +179,7 @@ def argwhere(input: TensorLike) -> Tensor:
 def _one_hot(indices, on_value, off_value, depth, axis, dtype):
     axis = axis % (indices.ndim + 1)
     numbers = jnp.arange(depth, dtype=indices.dtype).reshape((1,) * axis + (depth,) + (1,) * (indices.ndim - axis))
-    on, off = (jnp.asarray(v, None if dtype is None else mstype.to_jax(dtype)) for v in (on_value, off_value))
+    on, off = (jnp.asarray(v, mstype.to_jax(dtype)) for v in (on_value, off_value))
     return jnp.where(jnp.expand_dims(indices, axis) == numbers, on, off)
 
 

@@ -125,26 +125,21 @@ def tensor_split(input: TensorLike, indices_or_sections: int | Sequence[int], ax
     return _split(input, where, axis)
 
 
-def _needs_axes(input, least, who):
-    if input.ndim < least:
-        raise ValueError(f"For '{who}', the Tensor should have at least {least} axes, but its shape is {input.shape}.")
-
-
 def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the second axis; of a 1-d Tensor along its only one."""
-    _needs_axes(input, 1, "hsplit")
+    check_value(input, input.ndim >= 1, "have at least 1 axes", "the Tensor", "hsplit")
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the first axis."""
-    _needs_axes(input, 1, "vsplit")
+    check_value(input, input.ndim >= 1, "have at least 1 axes", "the Tensor", "vsplit")
     return tensor_split(input, indices_or_sections, 0)
 
 
 def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the third axis."""
-    _needs_axes(input, 3, "dsplit")
+    check_value(input, input.ndim >= 3, "have at least 3 axes", "the Tensor", "dsplit")
     return tensor_split(input, indices_or_sections, 2)
 
 
@@ -277,14 +272,8 @@ def strided_slice(
         [0 2 4]
     """
     begin, end, strides = freeze(begin), freeze(end), freeze(strides)
-    masks = {
-        "begin_mask": begin_mask,
-        "end_mask": end_mask,
-        "ellipsis_mask": ellipsis_mask,
-        "new_axis_mask": new_axis_mask,
-        "shrink_axis_mask": shrink_axis_mask,
-    }
-    for name, mask in masks.items():
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    for name, mask in zip(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), masks):
         check_kind(mask, isinstance(mask, int), "be an int", name, "strided_slice")
         check_in_range(mask, name, "strided_slice", low=0)
     if not len(begin) == len(end) == len(strides):
@@ -312,8 +301,7 @@ def slice_scatter(
     input: TensorLike, src: TensorLike, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> JaxArray:
     """`input` with its slice from `start` to `end` along `axis` replaced by `src`."""
-    index = (builtins.slice(None),) * (axis % input.ndim) + (builtins.slice(start, end, step),)
-    return input.at[index].set(src.astype(input.dtype))
+    return input.at[_at(input, axis, builtins.slice(start, end, step))].set(src.astype(input.dtype))
 
 
 @operator(2, int_grad=True)
@@ -323,7 +311,6 @@ def select_scatter(input: TensorLike, src: TensorLike, axis: int, index: int) ->
     Raises:
         ValueError: `src` has another shape than that slice.
     """
-    at = (builtins.slice(None),) * (axis % input.ndim) + (index,)
-    want = input.shape[: axis % input.ndim] + input.shape[axis % input.ndim + 1 :]
-    check_shape(src, want, "src")
-    return input.at[at].set(src.astype(input.dtype))
+    axis = axis % input.ndim
+    check_shape(src, input.shape[:axis] + input.shape[axis + 1 :], "src")
+    return input.at[_at(input, axis, index)].set(src.astype(input.dtype))
