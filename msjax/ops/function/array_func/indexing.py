@@ -6,6 +6,7 @@ rows or batches compiles once.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -92,12 +93,12 @@ class _Index:
     def _array(self, item, shape, axis):
         """Add an array; returns the number of axes that it takes."""
         array = item._value if isinstance(item, Tensor) else item
+        known = known_value(array)
         if array.dtype == bool:
             if tuple(array.shape) != tuple(shape[axis : axis + array.ndim]):
                 raise ValueError(
                     f"A Bool index of shape {tuple(array.shape)} does not fit axes of shape {tuple(shape[axis : axis + array.ndim])}."
                 )
-            known = known_value(array)
             if known is None:
                 raise MaskOfUnknownValues(
                     "A Bool Tensor as an index picks a number of elements that is not known while the program is "
@@ -106,7 +107,6 @@ class _Index:
             for positions in np.nonzero(np.asarray(known)):
                 self._add_array(positions.astype(np.int32))
             return array.ndim
-        known = known_value(array)
         if known is not None:
             size = shape[axis]
             numbers = np.asarray(known)
@@ -212,12 +212,15 @@ def _block(x, parts, starts):
     return first, size, shape
 
 
-def _jax_index(parts, starts, arrays):
-    numbers, arrays = iter(range(starts.shape[0])), iter(arrays)
+def _index_of(parts, starts, arrays):
+    starts, arrays = iter(starts), iter(arrays)
     index = []
     for kind, *bounds in parts:
         if kind == POINT:
-            index.append(starts[next(numbers)])
+            index.append(next(starts))
+        elif kind == SPAN:
+            start = next(starts)
+            index.append(slice(start, start + bounds[0]))
         elif kind == ARRAY:
             index.append(next(arrays))
         else:
@@ -228,7 +231,7 @@ def _jax_index(parts, starts, arrays):
 def _get(x, starts, *rest):
     *arrays, parts, dynamic = rest
     if not dynamic:
-        return x[_jax_index(parts, starts, arrays)]
+        return x[_index_of(parts, map(starts.__getitem__, range(len(starts))), arrays)]
     first, size, shape = _block(x, parts, starts)
     return jax.lax.dynamic_slice(x, first, size).reshape(shape)
 
@@ -237,7 +240,7 @@ def _set(x, value, starts, *rest):
     *arrays, parts, dynamic = rest
     value = jnp.asarray(value).astype(x.dtype)
     if not dynamic:
-        return x.at[_jax_index(parts, starts, arrays)].set(value)
+        return x.at[_index_of(parts, map(starts.__getitem__, range(len(starts))), arrays)].set(value)
     first, size, shape = _block(x, parts, starts)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
@@ -247,18 +250,8 @@ def _set(x, value, starts, *rest):
 def _laid(x, starts, *rest):
     """What `_get` does to strides; where slices begin need not be known."""
     *arrays, parts, _ = rest
-    starts, arrays = iter(() if starts is None else starts.tolist()), iter(arrays)
-    index = []
-    for kind, *bounds in parts:
-        if kind in (POINT, SPAN):
-            start = next(starts, 0)
-            index.append(start if kind == POINT else slice(start, start + bounds[0]))
-        elif kind == ARRAY:
-            at = next(arrays)
-            index.append(0 if at is None else int(at))
-        else:
-            index.append(slice(*bounds) if kind == STRIDED else None if kind == NEW else slice(None))
-    return x[tuple(index)]
+    arrays = [0 if at is None else int(at) for at in arrays]
+    return x[_index_of(parts, itertools.repeat(0) if starts is None else starts.tolist(), arrays)]
 
 
 _GETITEM = Op("getitem", _get, int_grad=(0,))
