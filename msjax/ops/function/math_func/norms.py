@@ -11,10 +11,11 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
-from msjax.core.base.checks import check_in_range, check_kind
+from msjax.core.base.checks import check_in_range, check_kind, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float, typed
+from msjax.ops.function.array_func.joining import stack
 from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = [
@@ -23,8 +24,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _root(x, p):
-    """x ** (1 / p) of a sum of powers, with the gradient 0 instead of NaN at 0."""
+def root(x: JaxArray, p: float = 2) -> JaxArray:
+    """x ** (1 / p) of a sum of powers or a variance, with the gradient 0 instead of NaN at 0."""
     zero = x == 0
     safe = jnp.where(zero, 1, x)
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
@@ -45,7 +46,7 @@ def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArr
         return jnp.sum(size, axis, keepdims=keepdims)
     if p == 2:
         squares = jnp.square(x) if kind_of(x.dtype) == "f" else jnp.square(size)
-        return _root(jnp.sum(squares, axis, keepdims=keepdims), 2)
+        return root(jnp.sum(squares, axis, keepdims=keepdims))
     if p < 0:
         # An element that is 0 makes the norm 0, with the slope 0.
         total = jnp.sum(jnp.where(size == 0, jnp.inf, jnp.where(size == 0, 1, size) ** p), axis, keepdims=keepdims)
@@ -53,7 +54,7 @@ def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArr
         return jnp.where(endless, 0, jnp.where(endless, 1, total) ** (1 / p)).astype(size.dtype)
     # The power's own gradient at 0 is NaN below p = 1.
     powers = jnp.where(size == 0, 0, jnp.where(size == 0, 1, size) ** p)
-    return _root(jnp.sum(powers, axis, keepdims=keepdims), p)
+    return root(jnp.sum(powers, axis, keepdims=keepdims), p)
 
 
 def _matrix(x, ord, axis, keepdims):
@@ -93,8 +94,8 @@ def norm(
     A = to_float(typed(A, dtype))
     if ord is None:
         return p_norm(A, 2, dim, keepdim)
-    if dim is None and A.ndim not in (1, 2):
-        raise ValueError(f"with 'ord' but without 'dim', the Tensor should have one or two axes, but its shape is {A.shape}.")
+    fits = dim is not None or A.ndim in (1, 2)
+    check_value(A, fits, "have one or two axes", "with 'ord' but without 'dim', the Tensor")
     axes = tuple(range(A.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
     if len(axes) == 2:
         return _matrix(A, ord, axes, keepdim)
@@ -261,8 +262,6 @@ def _several(x, name):
 
 
 def _total_norm(tensors, p):
-    from msjax.ops.function.array_func.joining import stack
-
     return norm(stack([vector_norm(t, p) for t in tensors]), p)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import jax
@@ -15,6 +14,7 @@ from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, typed
+from msjax.ops.function.math_func.norms import root
 
 __all__ = [
     "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",
@@ -38,9 +38,7 @@ def _wide(x):
 
 
 @operator(int_grad=True, tensors=True)
-def sum(
-    input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None
-) -> JaxArray:
+def sum(input: TensorLike, dim: Axes | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> JaxArray:
     """The sum over axes; of Bools and integers as Int64.
 
     Args:
@@ -57,7 +55,7 @@ def sum(
 
 
 @operator(tensors=True)
-def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
+def mean(x: TensorLike, axis: Axes | None = None, keep_dims: bool = False) -> JaxArray:
     """The mean over axes; of integers an integer, rounded towards zero.
 
     Args:
@@ -84,9 +82,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool
 
 
 @operator(int_grad=True, tensors=True)
-def prod(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: DTypeLike | None = None
-) -> JaxArray:
+def prod(input: TensorLike, axis: Axes | None = None, keep_dims: bool = False, dtype: DTypeLike | None = None) -> JaxArray:
     """The product over axes; of Bools and integers as Int64, but over axes in a tuple or list in the dtype of `input`.
 
     Args:
@@ -145,7 +141,7 @@ def reduce_mean(x: TensorLike, axis: Axes = ()) -> Tensor:
 
 
 @operator(differentiable=False, tensors=True)
-def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
+def all(input: TensorLike, axis: Axes | None = None, keep_dims: bool = False) -> JaxArray:
     """True where all values over the axes `axis` (all by default) are true.
 
     Example:
@@ -156,7 +152,7 @@ def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: b
 
 
 @operator(differentiable=False, tensors=True)
-def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
+def any(input: TensorLike, axis: Axes | None = None, keep_dims: bool = False) -> JaxArray:
     """True where any value over the axes `axis` (all by default) is true.
 
     Example:
@@ -178,12 +174,6 @@ def count_nonzero(x: TensorLike, axis: Axes = (), keep_dims: bool = False, dtype
 
 
 # ---- moments
-
-
-def root(variance: JaxArray) -> JaxArray:
-    """The square root, whose gradient at 0, that of equal values, is 0 instead of NaN."""
-    positive = variance != 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1)), 0)
 
 
 @operator(tensors=True)
@@ -243,7 +233,7 @@ def _logsumexp(input, dim, keepdim):
     return jax.nn.logsumexp(x, reduced_axes(dim, x), keepdims=keepdim)
 
 
-def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False, *, keep_dims: bool | None = None) -> Tensor:
+def logsumexp(input: TensorLike, dim: Axes, keepdim: bool = False, *, keep_dims: bool | None = None) -> Tensor:
     """log(sum(exp(input))) over axes, computed without overflow.
 
     Args:
@@ -262,9 +252,7 @@ def logsumexp(input: TensorLike, dim: int | Sequence[int], keepdim: bool = False
 
 
 @operator()
-def nansum(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
-) -> JaxArray:
+def nansum(input: TensorLike, axis: Axes | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None) -> JaxArray:
     """The sum over the axes `axis` (all by default), NaN counted as 0; of Bools as Int64.
 
     Example:
@@ -276,9 +264,7 @@ def nansum(
 
 
 @operator()
-def nanmean(
-    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None
-) -> JaxArray:
+def nanmean(input: TensorLike, axis: Axes | None = None, keepdims: bool = False, *, dtype: DTypeLike | None = None) -> JaxArray:
     """The mean over the axes `axis` (all by default) of the elements that are not NaN.
 
     Example:
