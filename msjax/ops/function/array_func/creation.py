@@ -239,8 +239,8 @@ tensor_range = range
 @operator(2, name="linspace")
 def _linspace(start, end, steps):
     start, end = as_operand(start), as_operand(end)
-    dtype = jnp.promote_types(jnp.result_type(start.dtype, end.dtype), jnp.float16)
-    dtype = jnp.float32 if jnp.result_type(start.dtype, end.dtype).kind in "biu" else dtype
+    dtype = jnp.result_type(start.dtype, end.dtype)
+    dtype = jnp.float32 if dtype.kind in "biu" else jnp.promote_types(dtype, jnp.float16)
     return jnp.linspace(start.astype(dtype), end.astype(dtype), steps, dtype=dtype)
 
 

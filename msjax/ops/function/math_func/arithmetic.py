@@ -340,9 +340,7 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         >>> print(ops.addn([Tensor([1.0]), Tensor([2.0]), Tensor([3.0])]))
         [6.]
     """
-    check_kind(
-        x, not isinstance(x, Tensor) and isinstance(x, (tuple, list)), "be a tuple or list of Tensors", "the argument", "AddN"
-    )
+    check_kind(x, isinstance(x, (tuple, list)), "be a tuple or list of Tensors", "the argument", "AddN")
     if not x:
         raise ValueError("For 'AddN', the tuple or list of Tensors should not be empty.")
     return builtins.sum(x[1:], start=x[0])

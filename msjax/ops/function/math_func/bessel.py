@@ -159,8 +159,8 @@ def _in_float32(fn):
     return lambda x: fn(to_float(x).astype(jnp.promote_types(x.dtype, jnp.float32))).astype(x.dtype)
 
 
-def _bessel(name, fn, doc, shown):
-    return unary(name, _in_float32(fn), doc, ("Tensor([0.5, 2.0])", shown), only_floats=True, parameter="x")
+def _bessel(name, fn, doc, shown, parameter="x"):
+    return unary(name, _in_float32(fn), doc, ("Tensor([0.5, 2.0])", shown), only_floats=True, parameter=parameter)
 
 
 bessel_i0: UnaryOperatorOfX = _bessel("bessel_i0", _i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
@@ -181,10 +181,4 @@ bessel_y0: UnaryOperatorOfX = _bessel(
     "bessel_y0", _y0, "The Bessel function Y of order 0, for x > 0.", "[-0.44451874  0.5103757 ]"
 )
 bessel_y1: UnaryOperatorOfX = _bessel("bessel_y1", _y1, "The Bessel function Y of order 1, for x > 0.", "[-1.4714724 -0.1070324]")
-i0: UnaryOperator = unary(
-    "i0",
-    _in_float32(_i0),
-    "The modified Bessel function I of order 0.",
-    ("Tensor([0.0, 1.0])", "[1.        1.2660658]"),
-    only_floats=True,
-)
+i0: UnaryOperator = _bessel("i0", _i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]", "input")

@@ -12,6 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import JaxArray
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, typed
 
@@ -33,9 +34,8 @@ def cumsum(x: TensorLike, axis: int, dtype: DTypeLike | None = None) -> JaxArray
     """
     x = typed(x, dtype)
     check_axis(axis, x.ndim, bools=True)
-    return jnp.cumsum(
-        x.astype(jnp.int32) if x.dtype == jnp.bool_ else x, axis, dtype=jnp.int32 if x.dtype == jnp.bool_ else x.dtype
-    )
+    x = x.astype(jnp.int32) if x.dtype == jnp.bool_ else x
+    return jnp.cumsum(x, axis, dtype=x.dtype)
 
 
 @operator(int_grad=True)
@@ -70,8 +70,7 @@ def _shifted(name: str, what: str, scan: Callable[[JaxArray, int], JaxArray], fi
         out = scan(x, axis)
         return jnp.flip(out, axis) if reverse else out
 
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = f"""{what} along an axis.
+    doc = f"""{what} along an axis.
 
     Args:
         x (Tensor): any shape{"" if int_grad else ", of floats"}.
@@ -79,7 +78,7 @@ def _shifted(name: str, what: str, scan: Callable[[JaxArray, int], JaxArray], fi
         exclusive (bool): whether an element itself is left out of its result.
         reverse (bool): whether it goes from the end.
     """
-    return operator(int_grad=int_grad)(kernel)
+    return operator(int_grad=int_grad)(titled(kernel, name, doc))
 
 
 cumsum_shifted = _shifted("cumsum_shifted", "The cumulative sum", lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)

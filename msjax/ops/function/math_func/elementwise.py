@@ -240,16 +240,6 @@ def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | No
     return _clamp(input, min, max)
 
 
-def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-    """Values limited to [min, max]; see `clamp`.
-
-    Example:
-        >>> print(ops.clip(Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
-        [-1.   0.5  1. ]
-    """
-    return clamp(input, min, max)
-
-
 def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_value_max: TensorLike | None = None) -> Tensor:
     """Values limited to [clip_value_min, clip_value_max], in the dtype of `x`; see `clamp`.
 
@@ -262,3 +252,4 @@ def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_
 
 
 arctan2 = atan2
+clip = clamp

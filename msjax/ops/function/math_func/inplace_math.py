@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import jax
@@ -33,10 +34,7 @@ def _like(x, draw):
     return draw(x.shape, wide).astype(x.dtype)
 
 
-def _fill(name, kernel):
-    return Op(name, kernel, differentiable=False)
-
-
+_fill = partial(Op, differentiable=False)
 _NORMAL = _fill("normal_", lambda x, mean, std, key: _like(x, lambda s, d: mean + std * jax.random.normal(wrap(key), s, d)))
 _UNIFORM = _fill(
     "uniform_", lambda x, low, high, key: _like(x, lambda s, d: low + (high - low) * jax.random.uniform(wrap(key), s, d))
