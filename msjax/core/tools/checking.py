@@ -103,9 +103,9 @@ class Check:
         value = np.asarray(value)
         return np.isnan(value) if self.on == "nan" else ~np.isfinite(value)
 
-    def mask_if(self, value: Any) -> np.ndarray:
-        """Which elements of any value are wrong: none of one that can't be."""
-        return self.mask(value) if self.applies(value) else np.zeros(np.shape(value), bool)
+    def masks(self, values: Iterable[Any]) -> dict[int, np.ndarray]:
+        """Of those concrete values that are wrong, by their numbers, which elements are."""
+        return {i: mask for i, v in enumerate(values) if self.applies(v) and (mask := self.mask(v)).any()}
 
     def fine(self, value: Any) -> bool:
         """Whether a concrete array is seen at once to have neither NaN nor infinite values, and so nothing that is looked for by name."""
@@ -119,8 +119,5 @@ class Check:
         if callable(self.on):
             return bool(jnp.any(self.on(value)))
         # numpy sees an array on the CPU without a copy, and needs no program for its shape.
-        if is_at_hand(value):
-            value, library = np.asarray(value), np
-        else:
-            library = jnp
+        value, library = (np.asarray(value), np) if is_at_hand(value) else (value, jnp)
         return bool(library.isnan(value).any() if self.on == "nan" else not library.isfinite(value).all())

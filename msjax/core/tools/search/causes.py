@@ -43,7 +43,7 @@ def causes(
         For each input that alone makes it wrong, (its number, the index of an element in it that does); none if the result is wrong
         with right inputs, too: the fault is in this operation.
     """
-    masks = {i: mask for i, v in enumerate(ins) if check.applies(v) and (mask := check.mask(v)).any()}
+    masks = check.masks(ins)
     if not masks:
         return []
     clean = _cleaner(run, ins, masks, index, wrong)

@@ -69,7 +69,7 @@ class Walker:
                 at, value, index = inside
                 continue
             links.append(Link(at, step, out, index))
-            found = self._causes(links[-1])
+            found = self._causes(links[-1], self.check)
             if not found:
                 return Trail(links, None, why)
             # The one that was computed first.
@@ -92,31 +92,29 @@ class Walker:
             return None, f"it is within the {step.eqn.primitive.name}; computed step by step, it isn't there"
         return inside, ""
 
-    def _causes(self, link, infinite=False):
-        """(value, index) of the inputs that make the element of a link wrong."""
+    def _causes(self, link, cause):
+        """(value, index) of the inputs that make the element of a link wrong, by what counts as `cause` in them."""
         frame, step, out, index = link
         ins = [frame.level.read(v) for v in step.ins]
-        cause = Check("inf", "find_nan") if infinite else self.check
-
-        def run(values):
-            return frame.level.run(step, values)[out]
-
         if "callback" in step.eqn.primitive.name or "hook" in step.eqn.primitive.name:
-            found = [(i, first_index(mask)) for i, mask in enumerate(map(cause.mask_if, ins)) if mask.any()]
+            found = [(i, first_index(mask)) for i, mask in cause.masks(ins).items()]
         else:
-            found = causes(run, ins, index, cause, self.check, step.eqn.primitive.name)
+            found = causes(
+                lambda values: frame.level.run(step, values)[out], ins, index, cause, self.check, step.eqn.primitive.name
+            )
         return [(step.ins[i], at) for i, at in found]
 
     def infinite(self, link: Link) -> Trail | None:
         """Of the origin of a NaN, the trail of the infinite value among its inputs that makes it NaN; None if there is none."""
+        infinite = Check("inf", "find_nan")
         try:
-            found = self._causes(link, infinite=True)
+            found = self._causes(link, infinite)
         except (TypeError, ValueError):
             return None
         if not found:
             return None
         value, index = min(found, key=lambda item: moment(link.frame.level.plan, item[0]))
-        return Walker(self.root.level, Check("inf", "find_nan"), self.frames).back(value, index, link.frame)
+        return Walker(self.root.level, infinite, self.frames).back(value, index, link.frame)
 
 
 def moment(plan: Plan, value: int | Literal) -> int:
