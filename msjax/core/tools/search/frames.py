@@ -68,7 +68,7 @@ class PlanRuns:
             self._kept[key] = frame, make()
         return self._kept[key][1]
 
-    def plan(self, frame: PlanRun, step: PlannedEquation, jaxpr: Any) -> Plan:
+    def plan(self, step: PlannedEquation, jaxpr: Any) -> Plan:
         """The plan of a jaxpr inside of an equation; made once, also for other runs of the equation."""
         closed = close(jaxpr)
         key = id(closed.jaxpr), *map(id, closed.consts), step.stack
@@ -98,7 +98,7 @@ class PlanRuns:
         inner = jax_slots.inner_jaxprs(step.eqn)
         if len(inner) != 1 or not same_types(close(inner[0]).jaxpr, step.eqn):
             return None
-        plan = self.plan(frame, step, inner[0])
+        plan = self.plan(step, inner[0])
         inside, value, index = self.simple(frame, step, plan, range(len(step.ins)), out, index)
         pairs = [(inside.level.read(a), frame.level.read(b)) for a, b in zip(plan.outputs, step.outs)]
         same = all(np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True) for a, b in pairs)
@@ -112,7 +112,7 @@ class PlanRuns:
         length, reverse, lead = len(steps), steps.step < 0, 0 if frame.mapped is None else 1
         if not steps:
             return frame, step.ins[n_consts + out], index
-        plan = self.plan(frame, step, body)
+        plan = self.plan(step, body)
         values = [frame.level.read(v) for v in step.ins]
         consts, _, xs = scan_parts(step.eqn, values)
 
@@ -159,7 +159,7 @@ class PlanRuns:
         return next((s for s in steps if not self.wrong(np.asarray(before(s))[index])), steps[-1])
 
     def while_loop(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
-        plan = self.plan(frame, step, bodies_of(step.eqn)[-1])
+        plan = self.plan(step, bodies_of(step.eqn)[-1])
         values = [frame.level.read(v) for v in step.ins]
         cond_consts, consts, init = while_parts(step.eqn, values)
         n_cond, n_body = len(cond_consts), len(consts)
@@ -203,19 +203,19 @@ class PlanRuns:
     def cond(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         branches = bodies_of(step.eqn)
         which = int(np.clip(int(frame.level.read(step.ins[0])), 0, len(branches) - 1))
-        plan = self.plan(frame, step, branches[which])
+        plan = self.plan(step, branches[which])
         return self.simple(frame, step, plan, range(1, len(step.ins)), out, index)
 
     def linear_solve(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         lengths, jaxprs = step.eqn.params["const_lengths"], step.eqn.params["jaxprs"]
-        plan = self.plan(frame, step, jaxprs.solve)
+        plan = self.plan(step, jaxprs.solve)
         start = lengths.matvec + lengths.vecmat
         b = range(sum(lengths), len(step.ins))
         return self.simple(frame, step, plan, [*range(start, start + lengths.solve), *b], out, index)
 
     def shard_map(self, frame: PlanRun, step: PlannedEquation, out: int, index: Index) -> Any:
         mapped = self._once(frame, step, "mapped", lambda: Mapped(step.eqn))
-        plan = self.plan(frame, step, bodies_of(step.eqn)[0])
+        plan = self.plan(step, bodies_of(step.eqn)[0])
 
         def make():
             given = _Given(step.eqn, range(len(step.ins)))
@@ -353,8 +353,7 @@ class MappedLevel(Level):
 
     def __init__(self, plan: Plan, given: Sequence[Any], mapped: Mapped):
         self._mapped = mapped
-        plan_constants = {n: jnp.broadcast_to(v, (len(mapped.names), *jnp.shape(v))) for n, v in plan.constants.items()}
-        self._constants = plan_constants
+        self._constants = {n: jnp.broadcast_to(v, (len(mapped.names), *jnp.shape(v))) for n, v in plan.constants.items()}
         super().__init__(plan, given)
 
     def read(self, value: int | Literal) -> Any:
