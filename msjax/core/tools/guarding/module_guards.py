@@ -89,11 +89,8 @@ def guarded(
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
         return split((out, modules)), functools.reduce(jnp.logical_or, flags, jnp.array(False)), failed
 
+    @unraised(infinite=check.on != "nan")
     def run(*args, **kwargs):
-        with unraised(infinite=check.on != "nan"):
-            return checked(*args, **kwargs)
-
-    def checked(*args, **kwargs):
         if policy == "skip" and not state and not objects_among((args, kwargs)):
             raise ValueError(
                 "For 'guard', policy='skip' needs to know what a step that is left out returns: state={number of a result: number of the "
@@ -146,8 +143,6 @@ def _checked(fn, args, kwargs, kinds):
 
 def _with_arguments(out, args, state):
     """The result of a step in which arguments stand in the place of their new values."""
-    if not state:
-        return out
     results = list(out) if isinstance(out, tuple) else [out]
     for number, argument in state.items():
         if not 0 <= number < len(results) or not 0 <= argument < len(args):
