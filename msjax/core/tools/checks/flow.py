@@ -6,6 +6,7 @@ it out of all results (`where(n == 0, 0, x // n)`), nothing was wrong.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -313,10 +314,7 @@ class _Runner(Interpreter):
             row, said = rows[0][at], rows[1][at]
             row = row.at[DEVICE].set(at.astype(jnp.int32)) if name == "shard_map" else _in_step(row, at)
             return outs, [_varying(row, axes), _varying(said, axes)]
-        record = got[0]
-        for other in got[1:]:
-            record = self.first(record, other)
-        return outs, record
+        return outs, functools.reduce(self.first, got)
 
     def first_step(self, block: Any) -> Any:
         return _varying(jnp.int32(0), block.axes)
