@@ -15,11 +15,7 @@ from msjax.core.study.tape import LIGHT, Node, origin
 # Of all their inputs but the first, sums of what they do to each; of the first of select_n, the choice.
 _SUMS = {"add", "add_any", "sub", "concatenate", "select_n"}
 # Of the first input.
-_UNARY = {
-    "broadcast_in_dim", "convert_element_type", "copy", "copy_p", "cumsum", "dynamic_slice", "expand_dims", "gather", "name", "neg",
-    "optimization_barrier", "pvary", "reduce_precision", "reduce_sum", "reshape", "rev", "sharding_constraint", "slice", "squeeze",
-    "stop_gradient", "transpose", "div", "place",
-}  # fmt: skip
+_UNARY = (LIGHT - {"mul", "select_n"}) | {"cumsum", "place", "reduce_sum", "rev"}
 # Of either input, as long as the other one is frozen.
 _PRODUCTS = {"mul", "dot_general", "conv_general_dilated"}
 # They mix features or positions: within a block, the stream ends there and what a module makes of it is a part of its own.
