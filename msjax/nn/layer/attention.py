@@ -119,34 +119,15 @@ class MultiheadAttention(Cell):
         average_attn_weights: bool = True,
     ) -> tuple[Any, ...]:
         mask, padding = self._check(query, key, value, attn_mask, key_padding_mask)
+        inputs = query, None if key is query else key, None if value is key else value
+        weights = self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        biases = self.in_proj_bias, self.bias_k, self.bias_v
+        out = self.out_proj.weight, self.out_proj.bias
         dropping = self.training and self.dropout > 0
-        return apply(
-            ATTENTION,
-            (
-                query,
-                None if key is query else key,
-                None if value is key else value,
-                self.in_proj_weight,
-                self.q_proj_weight,
-                self.k_proj_weight,
-                self.v_proj_weight,
-                self.in_proj_bias,
-                self.bias_k,
-                self.bias_v,
-                self.out_proj.weight,
-                self.out_proj.bias,
-                mask,
-                padding,
-                default_generator.next_key() if dropping else None,
-                1 - float(self.dropout) if dropping else None,
-            ),
-            (
-                self.num_heads,
-                bool(self.add_zero_attn),
-                bool(self.batch_first),
-                bool(average_attn_weights) if need_weights else None,
-            ),
-        )
+        drop = (default_generator.next_key(), 1 - float(self.dropout)) if dropping else (None, None)
+        averaged = bool(average_attn_weights) if need_weights else None
+        settings = self.num_heads, bool(self.add_zero_attn), bool(self.batch_first), averaged
+        return apply(ATTENTION, (*inputs, *weights, *biases, *out, mask, padding, *drop), settings)
 
     def _check(self, query, key, value, mask, padding):
         """Check the inputs; returns the masks, of bools or floats."""
