@@ -166,18 +166,16 @@ class AdaFactor(Optimizer):
             raise ValueError("For 'AdaFactor', warmup_init=True needs relative_step=True.")
         super().__init__(0.0 if learning_rate is None else learning_rate, params, weight_decay, loss_scale)
         check_value(eps, isinstance(eps, (list, tuple)) and len(eps) == 2, "be a tuple of two floats", "eps", "AdaFactor")
-        for name, value in (
-            ("scale_parameter", scale_parameter), ("relative_step", relative_step), ("warmup_init", warmup_init),
-            ("compression", compression),
-        ):  # fmt: skip
-            check_bool(value, name, "AdaFactor")
+        self.scale_parameter: bool = check_bool(scale_parameter, "scale_parameter", "AdaFactor")
+        self.relative_step: bool = check_bool(relative_step, "relative_step", "AdaFactor")
+        self.warmup_init: bool = check_bool(warmup_init, "warmup_init", "AdaFactor")
+        check_bool(compression, "compression", "AdaFactor")
         # Unlike in other optimizers, this decay applies to all Parameters, whatever their names or groups.
         self._decays = (weight_decay,) * len(self.parameters)
         self.eps: tuple[float, ...] = tuple(float(e) for e in eps)
         self.clip_threshold: float = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
         self.decay_rate: float = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
         self.beta1: float = float(check_number(beta1 or 0, "beta1", "AdaFactor", low=0, high=1))
-        self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         if self.beta1:
             self.add_state("exp_avg")
         self.add_state("exp_avg_sq_row", start=lambda x: jnp.zeros(x.shape[:-1] if x.ndim >= 2 else 1, x.dtype), form="{}_{}")

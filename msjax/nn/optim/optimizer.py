@@ -165,8 +165,7 @@ class Optimizer(CompiledOptimizer):
         if self.is_group:
             decays = [base if m.weight_decay is None else _as_decay(m.weight_decay, who) for m in found]
         else:
-            plain = [not any(part in m.parameter.name for part in self.spared) for m in found]
-            decays = [base if yes else 0.0 for yes in plain]
+            decays = [0.0 if any(part in m.parameter.name for part in self.spared) else base for m in found]
         shown = [d if isinstance(d, Cell) else Tensor(d * self.loss_scale) for d in (decays if self.is_group else [base])]
         self.weight_decay: tuple[Cell | Tensor, ...] | Cell | Tensor = tuple(shown) if self.is_group else shown[0]
         self._decays = tuple(decays)
@@ -191,11 +190,8 @@ class Optimizer(CompiledOptimizer):
 
     def _set_betas(self, beta1, beta2, eps):
         who = type(self).__name__
-        self.beta1: float
-        self.beta2: float
-        self.beta1, self.beta2 = (
-            check_float(beta, name, who, above=0, below=1) for name, beta in (("beta1", beta1), ("beta2", beta2))
-        )
+        self.beta1: float = check_float(beta1, "beta1", who, above=0, below=1)
+        self.beta2: float = check_float(beta2, "beta2", who, above=0, below=1)
         self.eps: float = check_float(eps, "eps", who, above=0)
 
     def construct(self, gradients: Sequence[Tensor]) -> tuple[bool, ...]:

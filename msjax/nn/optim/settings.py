@@ -85,9 +85,6 @@ class _Trace:
         self.values = values
         self.given = given
 
-    def setting(self, place):
-        return Setting(self, (None, place))
-
     def operand(self, expression):
         """The operand for an expression; beyond the number of operands, a constant, with a program for this value only."""
         places = self.program.operands
@@ -119,7 +116,7 @@ class _StepProgram:
 
         def traced(given, *args):
             trace = _Trace(self, self.values, given)
-            settings = [trace.setting(i) for i in range(len(self.values))]
+            settings = [Setting(trace, (None, place)) for place in range(len(self.values))]
             return step([float(v) for v in settings] if self.constants else settings, *args)
 
         traced.__name__ = step.__name__
