@@ -330,14 +330,11 @@ class MatInverse(Cell):
 class MatDet(Cell):
     """The determinant of symmetric positive definite matrices.
 
-    Inputs:
-        - **a** (Tensor) - of Float16 or Float32, of shape (*, N, N).
+    Inputs, Raises:
+        As in `MatInverse`.
 
     Outputs:
         Tensor, of shape (*).
-
-    Raises:
-        TypeError: of another dtype.
 
     Example:
         >>> print(nn.MatDet()(Tensor([[2.0, 0.0], [0.0, 4.0]])))

@@ -87,14 +87,10 @@ class _MaxPool(_Pool):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest value of each window of an input (N, C, L) or (C, L); see `MaxPool2d`.
+    """The largest value of each window of an input (N, C, L) or (C, L); see `MaxPool2d` for the other arguments.
 
     Args:
-        kernel_size, stride (int): Default: 1.
-        pad_mode (str): "valid" (the default), "same" or "pad".
-        padding, dilation (int): with "pad".
-        return_indices (bool): with "pad", whether to return, too, where the maxima are.
-        ceil_mode (bool): with "pad", whether the output's size is rounded up.
+        kernel_size, stride, padding, dilation (int): of the one axis.
 
     Example:
         >>> print(nn.MaxPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))
@@ -194,15 +190,10 @@ class _AvgPool(_Pool):
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window of an input (N, C, L) or (C, L); see `AvgPool2d`.
+    """The mean of each window of an input (N, C, L) or (C, L); see `AvgPool2d` for the other arguments.
 
     Args:
-        kernel_size, stride (int): Default: 1.
-        pad_mode (str): "valid" (the default), "same" or "pad".
-        padding (int): with "pad".
-        ceil_mode (bool): whether the output's size is rounded up. Default: False.
-        count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
-            Default: True.
+        kernel_size, stride, padding (int): of the one axis.
 
     Example:
         >>> print(nn.AvgPool1d(2, 2)(Tensor([[1.0, 3.0, 2.0, 0.0]])))

@@ -238,8 +238,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """One step of training with a scaled loss: a step whose gradients overflow is left out.
 
     Args:
-        network (Cell): returns the loss.
-        optimizer (Cell): an optimizer.
+        network, optimizer: as in `TrainOneStepCell`.
         scale_sense (Tensor or Cell): the scale; or the cell that changes it, such as `DynamicLossScaleUpdateCell`.
 
     Outputs:

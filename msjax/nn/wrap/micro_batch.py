@@ -62,8 +62,7 @@ class PipelineCell(GradAccumulationCell):
     """The same as `GradAccumulationCell`: jax places the stages.
 
     Args:
-        network (Cell): the network, which returns the loss.
-        micro_size (int): the number of parts.
+        network, micro_size: as in `GradAccumulationCell`.
         stage_config, segment_config: accepted for compatibility with MindSpore, without effect.
     """
 
