@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -262,15 +263,13 @@ class L1Regularizer(Cell):
         return _l1(weights, float(self.scale))
 
 
+@partial(Op, "ClipByNorm")
 def _clip(x, clip_norm, axis):
     wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     square = jnp.sum(jnp.square(wide), axis=axis, keepdims=True)
     # The gradient of the square root is infinite at zero, where nothing needs clipping.
     norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
     return wide * clip_norm / jnp.maximum(norm, clip_norm)
-
-
-_CLIP = Op("ClipByNorm", _clip)
 
 
 class ClipByNorm(Cell):
@@ -300,4 +299,4 @@ class ClipByNorm(Cell):
 
     def construct(self, x: Tensor, clip_norm: Tensor) -> Tensor:
         check_kind(x, isinstance(x, Tensor) and x.is_floating_point(), "be a Tensor of floats", "x", "ClipByNorm")
-        return apply(_CLIP, (x, clip_norm), (self.axis,))
+        return apply(_clip, (x, clip_norm), (self.axis,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,7 +119,7 @@ class LARS(Optimizer):
         parameter = self.parameters[i]
         decay = self._decay(self._decays[i]) if self.decay_flags[i] else Tensor(0.0)
         rate = self._lr(self._rates[i]) if self.use_clip else None
-        return apply(_LARS, (parameter, grad, decay, rate, self.reciprocal_scale, self.epsilon, self.coefficient))
+        return apply(_lars, (parameter, grad, decay, rate, self.reciprocal_scale, self.epsilon, self.coefficient))
 
     def get_lr(self) -> Parameter:
         """The wrapped optimizer's."""
@@ -211,7 +212,8 @@ class AdaFactor(Optimizer):
         return u.value * (1 - u.decay * rate) - move, *mean, rows, columns, squares
 
 
-def _lars_kernel(value, grad, decay, rate, scale, epsilon, coefficient):
+@partial(Op, "LARSUpdate")
+def _lars(value, grad, decay, rate, scale, epsilon, coefficient):
     grad = grad * scale
     size, grad_size = _norm(value), _norm(grad)
     trust = coefficient * size / (grad_size + decay * size + epsilon)
@@ -219,6 +221,3 @@ def _lars_kernel(value, grad, decay, rate, scale, epsilon, coefficient):
     if rate is not None:
         trust = jnp.minimum(trust / rate, 1)
     return ((grad + decay * value) * trust).astype(value.dtype)
-
-
-_LARS = Op("LARSUpdate", _lars_kernel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,14 +30,12 @@ class RateTable(KeptRate):
     """A learning rate for each step; the last one holds from then on. The result has the shape of the step."""
 
     def construct(self, global_step: Tensor) -> Tensor:
-        return apply(_LOOK_UP, (self.learning_rate.value(), global_step))
+        return apply(_look_up, (self.learning_rate.value(), global_step))
 
 
+@partial(Op, "LearningRateTable", differentiable=False)
 def _look_up(table, step):
     return table[jnp.clip(step, 0, table.shape[0] - 1)]
-
-
-_LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 
 
 class ConstantRate(KeptRate):

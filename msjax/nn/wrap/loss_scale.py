@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -57,7 +58,7 @@ class DynamicLossScaleUpdateCell(Cell):
 
     def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
         operands = loss_scale, overflow, self.cur_iter, self.last_overflow_iter
-        scale, now, last = apply(_UPDATE, (*operands, float(self.scale_factor)), (int(self.scale_window),))
+        scale, now, last = apply(_update, (*operands, float(self.scale_factor)), (int(self.scale_window),))
         if isinstance(loss_scale, Parameter):
             loss_scale.set_data(scale)
         self.cur_iter.set_data(now)
@@ -65,6 +66,7 @@ class DynamicLossScaleUpdateCell(Cell):
         return overflow
 
 
+@partial(Op, "UpdateLossScale", differentiable=False)
 def _update(scale, overflow, now, last, factor, window):
     overflow = overflow.reshape(()).astype(bool)
     # As XLA divides by a constant: by multiplication.
@@ -72,9 +74,6 @@ def _update(scale, overflow, now, last, factor, window):
     grows = now - last >= window
     scale = jnp.where(overflow, smaller, jnp.where(grows, scale * factor, scale)).astype(scale.dtype)
     return scale, now + 1, jnp.where(overflow | grows, now, last)
-
-
-_UPDATE = Op("UpdateLossScale", _update, differentiable=False)
 
 
 class FixedLossScaleUpdateCell(Cell):
@@ -153,17 +152,15 @@ def overflowed(grads: Sequence[Tensor]) -> Tensor:
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
 
+@partial(Op, "Unscale", differentiable=False)
 def _unscale(scale, *values):
     factor = (1 / scale.astype(jnp.float32)).reshape(())
     return tuple((v.astype(jnp.promote_types(v.dtype, jnp.float32)) * factor).astype(v.dtype) for v in values)
 
 
-_UNSCALE = Op("Unscale", _unscale, differentiable=False)
-
-
 def unscale(grads: Sequence[Tensor], scale: Tensor | float) -> tuple[Tensor, ...]:
     """Tensors divided by a scale."""
-    return apply(_UNSCALE, (scale, *grads))
+    return apply(_unscale, (scale, *grads))
 
 
 @jax.jit
