@@ -165,11 +165,10 @@ class DropoutExt(Cell):
         if not self.training:
             return input
         check_in_range(self.p, "p", type(self).__name__, low=0, high=1)
-        out = self._drop(input)
+        out = self._drop(input, self.p)
         return written(input, out) if self.inplace else out
 
-    def _drop(self, x):
-        return ops.dropout(x, self.p)
+    _drop = staticmethod(ops.dropout)
 
 
 class Dropout2dExt(DropoutExt):
@@ -186,5 +185,4 @@ class Dropout2dExt(DropoutExt):
         (2, 5, 3, 3)
     """
 
-    def _drop(self, x):
-        return ops.dropout2d(x, self.p)
+    _drop = staticmethod(ops.dropout2d)
