@@ -41,7 +41,8 @@ class Layer(Cell):
     """The base of layers that call a function with an input, called input, and their settings.
 
     A subclass annotates its settings, which its constructor takes in this order, with these defaults. The function, if it names one, is
-    called with the input and the settings in its own order. A class without a docstring gets one derived from that of its function.
+    called with the input and the settings in its own order. A class without a docstring, or with an example only, gets one derived from that
+    of its function.
 
     Args:
         of (callable, optional): the function. A class without one defines `construct`.
@@ -63,8 +64,9 @@ class Layer(Cell):
         cls._name, cls._checks, cls._settings = cls.__name__, cls._checks | checks, cls._settings | annotated(cls)
         if of is not None:
             cls._function = staticmethod(of)
-            if vars(cls).get("__doc__") is None:
-                derived: Any = DerivedDoc(of, cls._settings, {}, layer=True)
+            own = vars(cls).get("__doc__")
+            if own is None or own.startswith("Example:"):
+                derived: Any = DerivedDoc(of, cls._settings, {}, layer=True, example=own)
                 cls.__doc__ = derived
         names = [name for name in _parameters(getattr(cls, "_function", None)) if name in cls._settings]
         cls._passed = tuple(names if len(names) == len(cls._settings) else cls._settings)

@@ -62,11 +62,9 @@ class HShrink(Layer, of=ops.hardshrink, lambd=check_number): lambd: float = 0.5
 
 
 class ReLU6(OfX, of=ops.relu6):
-    """min(max(x, 0), 6), elementwise.
-
-    Example:
-        >>> print(nn.ReLU6()(Tensor([-1.0, 2.0, 8.0])))
-        [0. 2. 6.]
+    """Example:
+    >>> print(nn.ReLU6()(Tensor([-1.0, 2.0, 8.0])))
+    [0. 2. 6.]
     """
 
 
@@ -106,14 +104,9 @@ class GELU(OfX, approximate=check_bool):
 
 
 class LeakyReLU(OfX, of=ops.leaky_relu):
-    """x where positive, alpha * x elsewhere.
-
-    Args:
-        alpha (float): the slope for negative values. Default: 0.2.
-
-    Example:
-        >>> print(nn.LeakyReLU()(Tensor([-1.0, 2.0])))
-        [-0.2  2. ]
+    """Example:
+    >>> print(nn.LeakyReLU()(Tensor([-1.0, 2.0])))
+    [-0.2  2. ]
     """
 
     alpha: float = 0.2

@@ -28,18 +28,9 @@ __all__ = [
 
 
 class Upsample(OfX, of=resizing.interpolate):
-    """An image brought to another size; see `ops.interpolate`.
-
-    Args:
-        size (int or tuple, optional): the output's spatial sizes.
-        scale_factor (float or tuple, optional): in its place, the factors of the sizes.
-        mode (str): "nearest" (the default), "linear", "bilinear", "bicubic", "trilinear" or "area".
-        align_corners (bool, optional): for the linear and cubic modes.
-        recompute_scale_factor (bool, optional): whether coordinates follow from the sizes, also with a `scale_factor`.
-
-    Example:
-        >>> print(nn.Upsample(size=4)(Tensor([[[1.0, 2.0]]])))
-        [[[1. 1. 2. 2.]]]
+    """Example:
+    >>> print(nn.Upsample(size=4)(Tensor([[[1.0, 2.0]]])))
+    [[[1. 1. 2. 2.]]]
     """
 
     size: int | tuple[int, ...] | None = None

@@ -303,14 +303,9 @@ class _LPPool(OfX):
 
 
 class LPPool1d(_LPPool, of=ops.lp_pool1d):
-    """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
-
-    Args:
-        norm_type, kernel_size, stride, ceil_mode: as in `ops.lp_pool1d`.
-
-    Example:
-        >>> print(nn.LPPool1d(2, 2)(Tensor([[[3.0, 4.0]]])))
-        [[[5.]]]
+    """Example:
+    >>> print(nn.LPPool1d(2, 2)(Tensor([[[3.0, 4.0]]])))
+    [[[5.]]]
     """
 
 
@@ -319,28 +314,18 @@ class LPPool2d(_LPPool, of=ops.lp_pool2d):
 
 
 class AdaptiveAvgPool1d(Layer, of=ops.adaptive_avg_pool1d, output_size=check_positive_int):
-    """The means of `output_size` equal parts of the last axis of an input (N, C, L).
-
-    Args:
-        output_size (int): has to divide L.
-
-    Example:
-        >>> print(nn.AdaptiveAvgPool1d(2)(Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
-        [[[1.5 3.5]]]
+    """Example:
+    >>> print(nn.AdaptiveAvgPool1d(2)(Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
+    [[[1.5 3.5]]]
     """
 
     output_size: int
 
 
 class AdaptiveAvgPool2d(Layer, of=ops.adaptive_avg_pool2d):
-    """The means of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
-
-    Args:
-        output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
-
-    Example:
-        >>> nn.AdaptiveAvgPool2d((3, None))(ops.ones((1, 2, 7, 8))).shape
-        (1, 2, 3, 8)
+    """Example:
+    >>> nn.AdaptiveAvgPool2d((3, None))(ops.ones((1, 2, 7, 8))).shape
+    (1, 2, 3, 8)
     """
 
     output_size: Any

@@ -61,10 +61,14 @@ class DerivedDoc:
         renamed (dict): {attribute: the function's name for it}, where it has another. An attribute that the function doesn't take
             has no effect.
         layer (bool): whether the class is one of ``nn``, whose `construct` names the inputs. Default: False.
+        example (str, optional): what the docstring ends with.
     """
 
-    def __init__(self, function: Callable[..., Any], defaults: dict[str, Any], renamed: dict[str, str], *, layer: bool = False):
-        self.function, self.defaults, self.renamed, self.layer = function, defaults, renamed, layer
+    def __init__(
+        self, function: Callable[..., Any], defaults: dict[str, Any], renamed: dict[str, str], *, layer: bool = False,
+        example: str | None = None,
+    ):  # fmt: skip
+        self.function, self.defaults, self.renamed, self.layer, self.example = function, defaults, renamed, layer, example
 
     def __get__(self, operator: Any, owner: Any = None) -> str:
         doc = inspect.cleandoc(self.function.__doc__ or "")
@@ -91,6 +95,8 @@ class DerivedDoc:
             parts.append("\n".join(["Inputs:", *rows]))
         if returned := _section(doc, "Returns").rstrip():
             parts.append("Outputs:\n" + returned)
+        if self.example:
+            parts.append(inspect.cleandoc(self.example).replace("\n", "\n    "))
         return "\n\n".join(parts)
 
     def _described_settings(self, entries, parameters):
