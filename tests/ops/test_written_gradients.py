@@ -129,7 +129,7 @@ def test_the_gradient_of_max_pooling_is_the_same_on_all_platforms():
         vjp = TracedVJP(MAX_POOL.bind(settings), (x,), (0,), False)
         ct = rng.normal(size=vjp.out[0].shape).astype(np.float32)
         (expected,) = vjp([ct], (True,))
-        _, index = pooling_kernels._max_and_index(x, pooling_kernels._sliding(shape, *settings), len(kernel))
+        _, index = pooling_kernels._max_and_index(x, pooling_kernels._sliding(shape, *settings))
         got = pooling_kernels._sums_where_chosen(index, ct, shape, *settings)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
         if max(dilation) == 1:  # that of TPUs

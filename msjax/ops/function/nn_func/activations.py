@@ -45,7 +45,6 @@ def _relu_of_operand(input):
 
 def _relu_gradient(slots, input):
     """See `TracedVJP`. Its only residual is the output, which the next operator most often keeps anyway."""
-    del slots
     out = _relu(input)
 
     def pull(out, ct):

@@ -283,7 +283,6 @@ def _tangents_of_groups(number):
 
 def _shifted_sums(x, weight, stride, padding, dilation, group, sums=convolve_each_channel):
     """A kernel of its own for each channel: the sum of shifted inputs, each weighted."""
-    del group
     windows = Windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     times = weight.shape[0] // x.shape[1]  # each channel has so many kernels
     return sums(jnp.repeat(x, times, 1) if times > 1 else x, weight, windows)
@@ -340,7 +339,6 @@ def _by_columns_where_many(x, weight, *settings):
 @in_single_precision
 def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
-    del group
     kernel = weight.shape[2:]
     rows = jnp.concatenate(shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
     out = rows @ jnp.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, weight.shape[0])

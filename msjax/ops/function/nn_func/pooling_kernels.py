@@ -55,7 +55,7 @@ def _max_pool(x, kernel, stride, pads, dilation):
         (x,), (dx,) = primals, tangents
         if _disjoint(x, kernel, stride, pads, dilation):
             return _disjoint_jvp(x, dx, kernel)
-        out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), len(kernel))
+        out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation))
         out = _computed_once(out, x, kernel, stride, pads, dilation)
         if max(dilation) > 1:  # of which XLA's gradient of windows knows nothing
             return out, pick(dx, index, len(kernel))
@@ -92,7 +92,6 @@ def _computed_once(out, x, kernel, *settings):
 
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
-    del slots
     pads = pads_of_max_pool(x, kernel, stride, pads, dilation)
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
     if _disjoint(x, kernel, stride, pads, dilation):
@@ -102,7 +101,7 @@ def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
             return (on_cpu(lambda *a: woven_where_chosen(*a, kernel), lambda *a: spread_where_chosen(*a, kernel), place, ct),)
 
         return out, jax.tree_util.Partial(pull_apart, place)
-    out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), n)
+    out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation))
     out = _computed_once(out, x, kernel, stride, pads, dilation)
 
     def scattered(index, ct):
@@ -192,7 +191,6 @@ def _disjoint_jvp(x, dx, kernel):
         return _largest_of_windows(x, kernel, kernel, ((0, 0),) * n, (1,) * n)
 
     def whole(x, place, dx):
-        del x
         tiles, axes = _tiled(jnp.where(is_chosen(place, kernel), dx, zero), kernel)
         return jnp.sum(tiles, axes)
 
@@ -238,8 +236,8 @@ def _sliding(shape, kernel, stride, pads, dilation):
     return made
 
 
-def _max_and_index(x, windows, n):
-    """The maximum of each window and where it is, counted in C order over the last n axes of x."""
+def _max_and_index(x, windows):
+    """The maximum of each window and where it is, counted in C order over the axes of the windows."""
     index, weight = None, 1
     for axis, pieces, positions in windows:
         size = x.shape[axis]  # pyright: ignore[reportOptionalMemberAccess]
@@ -277,7 +275,7 @@ def _with_index(windows_of):
 
         @jax.custom_jvp
         def pool(x):
-            return _max_and_index(x, windows_of(x.shape, *static), n)
+            return _max_and_index(x, windows_of(x.shape, *static))
 
         @pool.defjvp
         def pool_jvp(primals, tangents):
@@ -314,7 +312,6 @@ def _adaptive(shape, outs):
         positions = [np.minimum(starts + i, ends - 1) for i in range(int((ends - starts).max()))]
 
         def pieces(x, fill, axis=axis, positions=positions):
-            del fill
             return [jnp.take(x, p, axis) for p in positions]
 
         made.append((axis, pieces, positions))

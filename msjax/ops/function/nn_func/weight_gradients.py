@@ -29,7 +29,6 @@ _SIDE_BY_SIDE = 4
 
 def elements_of_windows(x_shape, weight_shape, stride, padding, dilation, group):
     """How many elements the windows of one example have together."""
-    del group
     return math.prod(weight_shape[1:]) * math.prod(out_sizes(x_shape[2:], weight_shape[2:], stride, padding, dilation))
 
 
@@ -99,7 +98,6 @@ def _zeros(shape, *operands):
 def _gradient_of_weight(x, ct, shape, stride, padding, dilation, group):
     """The gradient with respect to a weight of that shape, in the layout that XLA has a fast convolution for: it brings others to that one
     in a program's main computation only, and compiles them in loops to code ten times as slow."""
-    del group
     n = x.ndim - 2
     space = tuple(range(n))
     inner = tuple(i + 1 for i in space)

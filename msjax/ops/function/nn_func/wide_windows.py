@@ -72,7 +72,6 @@ def side_by_side(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidt
     YNNPACK divides a convolution's work among cores by the pixels of a row, and by columns of large weights only: one of 64 channels, 3x3, on
     rows of 16 runs on one core, of 8 times 16 on two. The results that lie across two images are left out.
     """
-    del dilation, group
     (size, channels, height, width), (outs, _, _, kernel) = x.shape, weight.shape
     rows, (low, _) = padding
     step = stride[1]
@@ -108,7 +107,6 @@ def in_single_precision(kernel: _Kernel) -> _Kernel:
 @in_single_precision
 def columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWidths, dilation: Ints, group: int) -> jax.Array:
     """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
-    del group
     taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
     shape = x.shape[0], *taps[0].shape[2:]
     out = weight.reshape(weight.shape[0], -1) @ jnp.stack(taps, 1).reshape(-1, math.prod(shape))
@@ -120,7 +118,6 @@ def turned_columns(x: jax.Array, weight: jax.Array, stride: Ints, padding: PadWi
     """As `columns`, for its transpose: the product is turned round, so that the gradient of the columns is the gradient of the output,
     turned, times the weight, both as they lie in memory. XLA leaves a product with the transposed weight to a form five times as slow.
     """
-    del group
     taps = shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
     shape = x.shape[0], *taps[0].shape[2:]
     # XLA would fold a transpose that it sees into the product.
