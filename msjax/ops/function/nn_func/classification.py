@@ -275,8 +275,15 @@ def multi_margin_loss(
     return _multi_margin_loss(input, target, weight, int(p), float(margin), reduction)
 
 
-@operator(2, name="MultilabelMarginLoss")
-def _multilabel_margin_loss(input, target, reduction):
+@loss(2, "MultilabelMarginLoss", arrays=True)
+def multilabel_margin_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> JaxArray:
+    """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
+
+    Args:
+        input (Tensor): of shape (N, C) or (C,).
+        target (Tensor): class numbers, of the same shape; a sample's end at the first -1.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
     x, t = jnp.atleast_2d(input), jnp.atleast_2d(target)
     classes = x.shape[1]
     # The targets of a sample end at the first -1.
@@ -289,27 +296,10 @@ def _multilabel_margin_loss(input, target, reduction):
     return reduce_loss(losses.reshape(input.shape[:-1]), reduction)
 
 
-def multilabel_margin_loss(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
-    """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
-
-    Args:
-        input (Tensor): of shape (N, C) or (C,).
-        target (Tensor): class numbers, of the same shape; a sample's end at the first -1.
-        reduction (str): "mean" (the default), "sum" or "none".
-    """
-    check_reduction(reduction, "multilabel_margin_loss")
-    return _multilabel_margin_loss(input, target, reduction)
-
-
-@operator(3)
-def _multilabel_soft_margin_loss(input, target, weight, reduction):
-    losses = -(target * jax.nn.log_sigmoid(input) + (1 - target) * jax.nn.log_sigmoid(-input))
-    return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)
-
-
+@loss(3, arrays=True)
 def multilabel_soft_margin_loss(
     input: TensorLike, target: TensorLike, weight: Tensor | None = None, reduction: str = "mean"
-) -> Tensor:
+) -> JaxArray:
     """The mean over the classes of the binary cross entropy of sigmoid(input).
 
     Args:
@@ -317,5 +307,5 @@ def multilabel_soft_margin_loss(
         weight (Tensor, optional): of shape (C,).
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    check_reduction(reduction, "multilabel_soft_margin_loss")
-    return _multilabel_soft_margin_loss(input, target, weight, reduction)
+    losses = -(target * jax.nn.log_sigmoid(input) + (1 - target) * jax.nn.log_sigmoid(-input))
+    return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)

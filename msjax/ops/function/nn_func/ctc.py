@@ -15,7 +15,7 @@ from msjax.core.base.checks import check_bool, check_int
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.ops.function.nn_func.losses import check_reduction
+from msjax.ops.function.nn_func.losses import check_reduction, reduce_loss
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]
 
@@ -84,12 +84,8 @@ def ctc_losses(
     impossible = losses > -_NEVER / 2
     losses = jnp.where(impossible, 0 if zero_infinity else jnp.inf, losses)
     alphas = jnp.where(alphas < _NEVER / 2, -jnp.inf, alphas)
-    if reduction == "mean":
-        losses = jnp.mean(losses / jnp.maximum(target_lengths, 1))
-    elif reduction == "sum":
-        losses = jnp.sum(losses)
-    elif not batched:
-        losses = losses[0]
+    losses = reduce_loss(losses / jnp.maximum(target_lengths, 1) if reduction == "mean" else losses, reduction)
+    losses = losses if batched or reduction != "none" else losses[0]
     return losses, jax.lax.stop_gradient(alphas if batched else alphas[0])
 
 

@@ -36,8 +36,8 @@ def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:
     return jnp.sum(x) if reduction == "sum" else x
 
 
-def loss(operands: int = 2, name: str | None = None, **numbers: Bounds) -> KernelDecorator:
-    """Decorator: `operator` for a loss. Operands without a default have to be Tensors; `numbers`, of these ranges, become floats."""
+def loss(operands: int = 2, name: str | None = None, *, arrays: bool = False, **numbers: Bounds) -> KernelDecorator:
+    """Decorator: `operator` for a loss. Operands without a default have to be Tensors, but for `arrays`; `numbers`, of these ranges, become floats."""
 
     def decorate(kernel):
         who, parameters = kernel.__name__, inspect.signature(kernel).parameters
@@ -48,7 +48,7 @@ def loss(operands: int = 2, name: str | None = None, **numbers: Bounds) -> Kerne
             check_reduction(given["reduction"], who)
             return [*(given | {key: float(check_number(given[key], key, who, **numbers[key])) for key in numbers}).values()]
 
-        required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
+        required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and not arrays]
         return operator(operands, numbers=[*numbers], name=name, prepare=prepare)(kernel)
 
     return cast(KernelDecorator, decorate)
