@@ -21,17 +21,11 @@ def n_ints(value: Shape, n: int, name: str, who: str, lowest: int = 1) -> tuple[
     return check_ints(freeze(value), n, name, who, low=lowest)
 
 
-def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Padding of one axis for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
-    out = -(-size // stride)
-    total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
-    return total // 2, total - total // 2
-
-
 def same_pads(sizes: Ints, kernel: Ints, stride: Ints, dilation: Ints | None = None) -> PadWidths:
-    """`same_padding` of each axis."""
+    """The padding pairs for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
     dilation = dilation or (1,) * len(kernel)
-    return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
+    totals = [max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0) for n, k, s, d in zip(sizes, kernel, stride, dilation)]
+    return tuple([(total // 2, total - total // 2) for total in totals])
 
 
 def pads_and_sizes(
@@ -74,15 +68,10 @@ def ceil_pads(sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths, dilation
     return tuple(grown)
 
 
-def out_size(size: int, kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1) -> int:
-    """How many windows fit on one axis."""
-    return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
-
-
 def out_sizes(sizes: Ints, kernel: Ints, stride: Ints, pads: PadWidths, dilation: Ints | None = None) -> Ints:
-    """`out_size` of each axis."""
+    """How many windows fit on each axis."""
     dilation = dilation or (1,) * len(kernel)
-    return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
+    return tuple([(n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, pads, dilation)])
 
 
 def pad_spatial(x: TensorLike, pads: PadWidths, first: int = 2, fill: float = 0) -> JaxArray:
