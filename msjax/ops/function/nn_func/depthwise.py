@@ -46,13 +46,8 @@ class Windows(NamedTuple):
         return self.kernel, self.stride, self.padding, self.dilation
 
 
-def convolve_each_channel(x: JaxArray, weight: JaxArray, windows: Windows) -> JaxArray:
-    """The convolution of images (N, C, *sizes) with weights (C, 1, *kernel), which jax is not to differentiate."""
-    return _shifted_sums(x, weight, windows)
-
-
 def tangent_of_each_channel(x: JaxArray, weight: JaxArray, windows: Windows) -> JaxArray:
-    """The same, where one of the operands is a tangent: one operation, which jax transposes to those below."""
+    """`convolve_each_channel`, where one of the operands is a tangent: one operation, which jax transposes to those below."""
     return _linear("output", (x, weight), windows)
 
 
@@ -71,8 +66,8 @@ def gradient_of_weight(x: JaxArray, ct: JaxArray, windows: Windows) -> JaxArray:
 # to ten times; the loop as one kernel, by XLA's mark for calls of small loops, is compiled without fusions.
 
 
-def _shifted_sums(x, weight, windows):
-    """The sum of shifted images, each weighted."""
+def convolve_each_channel(x: JaxArray, weight: JaxArray, windows: Windows) -> JaxArray:
+    """The convolution of images (N, C, *sizes) with weights (C, 1, *kernel), which jax is not to differentiate: a sum of shifted images."""
     columns, out = weight.reshape(weight.shape[0], -1), None
     for i, tap in enumerate(shifted(x, *windows.spans, 2)):
         # By functions of jax.lax, which take a third of the time of jax.numpy's to trace.
@@ -90,7 +85,7 @@ def _shifted_sums_of_output(ct, weight, windows):
     ct = jax.lax.pad(ct, jnp.zeros((), ct.dtype), widths)
     n = len(windows.sizes)
     turned = Windows(ct.shape[2:], windows.kernel, (1,) * n, ((0, 0),) * n, windows.dilation)
-    return _shifted_sums(ct, jnp.flip(weight, range(2, 2 + n)), turned)
+    return convolve_each_channel(ct, jnp.flip(weight, range(2, 2 + n)), turned)
 
 
 def _products_at_shifts(x, ct, windows):
@@ -112,7 +107,7 @@ def _products_at_shifts(x, ct, windows):
     return jnp.moveaxis(jax.lax.map(at, starts), 0, -1).reshape(x.shape[1], 1, *kernel)
 
 
-_KERNELS = {"output": _shifted_sums, "image": _shifted_sums_of_output, "weight": _products_at_shifts}
+_KERNELS = {"output": convolve_each_channel, "image": _shifted_sums_of_output, "weight": _products_at_shifts}
 
 
 def _differentiable(result, a, b, windows):
