@@ -74,17 +74,12 @@ def _extreme(group, collective, x):
     return _over(group, collective, x)
 
 
-def _extreme_forward(group, collective, x):
-    out = _extreme(group, collective, x)
-    return out, (x, out)
-
-
 def _extreme_backward(group, collective, kept, gradient):
     x, out = kept
     return (jnp.where(x == out, _sum(group, gradient), jnp.zeros_like(gradient)),)
 
 
-_extreme.defvjp(_extreme_forward, _extreme_backward)
+_extreme.defvjp(lambda group, collective, x: (out := _extreme(group, collective, x), (x, out)), _extreme_backward)
 
 
 def _AllReduce(group, x, op):

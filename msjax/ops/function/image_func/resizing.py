@@ -122,10 +122,8 @@ def resize(x: TensorLike, sizes: tuple[int, ...], mode: str, how: str, steps: Se
             # With the centres of elements, the nearest is the one that the centre lies in.
             at = np.floor(at + 0.5) if how in ("half", "corners") else np.floor(at)
             x = _nearest(x, axis, np.clip(at, 0, size - 1).astype(int))
-        elif mode == "linear":
-            x = _apply_taps(x, axis, _taps_linear(size, out, how, step), size)
         else:
-            x = _apply_taps(x, axis, _taps_cubic(size, out, how, step), size)
+            x = _apply_taps(x, axis, (_taps_linear if mode == "linear" else _taps_cubic)(size, out, how, step), size)
     return x
 
 

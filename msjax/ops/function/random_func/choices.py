@@ -197,7 +197,7 @@ def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None)
 
 
 @partial(Op, "candidate_sampler", differentiable=False)
-def _CANDIDATES(true_classes, key, num_true, count, unique, high, log):
+def _CANDIDATES(true_classes, key, count, unique, high, log):
     ids = jnp.arange(high)
     if log:
         weights = jnp.log1p(1 / (ids + 1.0)) / jnp.log(high + 1.0)
@@ -216,11 +216,11 @@ def _CANDIDATES(true_classes, key, num_true, count, unique, high, log):
     return drawn.astype(wide), expected[true_classes].astype(jnp.float32), expected[drawn].astype(jnp.float32)
 
 
-def _sample_candidates(name, true_classes, num_true, num_sampled, unique, range_max, seed, log):
+def _sample_candidates(name, true_classes, num_sampled, unique, range_max, seed, log):
     if unique and num_sampled > range_max:
         raise ValueError(f"For '{name}', there are only {range_max} different classes, but 'num_sampled' is {num_sampled}.")
     key = next_key(seed or None)
-    return apply(_CANDIDATES, (true_classes, key), (num_true, num_sampled, bool(unique), range_max, log))
+    return apply(_CANDIDATES, (true_classes, key), (num_sampled, bool(unique), range_max, log))
 
 
 def uniform_candidate_sampler(
@@ -252,7 +252,7 @@ def uniform_candidate_sampler(
     """
     if remove_accidental_hits:
         raise NotImplementedError("For 'uniform_candidate_sampler', remove_accidental_hits=True is not offered.")
-    return _sample_candidates("uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed, False)
+    return _sample_candidates("uniform_candidate_sampler", true_classes, num_sampled, unique, range_max, seed, False)
 
 
 def log_uniform_candidate_sampler(
@@ -264,4 +264,4 @@ def log_uniform_candidate_sampler(
         >>> print(ops.log_uniform_candidate_sampler(Tensor([[0]]), num_sampled=3)[0].shape)
         (3,)
     """
-    return _sample_candidates("log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed, True)
+    return _sample_candidates("log_uniform_candidate_sampler", true_classes, num_sampled, unique, range_max, seed, True)

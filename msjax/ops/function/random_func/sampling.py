@@ -144,14 +144,12 @@ def _drawn(name, seed, shape, numbers):
     return drawn(name, seed, numbers) if math.prod(shape) else None
 
 
-def _rand(name, seed, shape, dtype):
-    found = seeded_uniform(name, seed, shape)
-    return apply(RAND, (next_key(seed),), (shape, dtype)) if found is None else _typed_as(found, dtype)
+def _floats(op, seeded, name, seed, shape, dtype):
+    found = seeded(name, seed, shape)
+    return apply(op, (next_key(seed),), (shape, dtype)) if found is None else _typed_as(found, dtype)
 
 
-def _randn(name, seed, shape, dtype):
-    found = seeded_normal(name, seed, shape)
-    return apply(RANDN, (next_key(seed),), (shape, dtype)) if found is None else _typed_as(found, dtype)
+_rand, _randn = partial(_floats, RAND, seeded_uniform), partial(_floats, RANDN, seeded_normal)
 
 
 def _typed_as(found, dtype):
