@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ import numpy as np
 
 from msjax.bridge.anomaly import Made, Origins
 from msjax.common.parameter import Parameter
-from msjax.common.run_state import STATE
+from msjax.common.run_state import STATE, Need, Node
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.typing import PyTree
@@ -31,9 +31,6 @@ from msjax.engine.autograd.op import Op
 from msjax.functional.functionalize import state_of
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
-
-if TYPE_CHECKING:
-    from msjax.common.run_state import Need, Node
 
 
 @dataclass(eq=False)

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from msjax.core.base.typing import Attribute, SettableAttribute
+from msjax.common.dtype import Type
+from msjax.core.base.typing import Attribute, JaxArray, SettableAttribute
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
-
-    from msjax.common.dtype import Type
-    from msjax.core.base.typing import JaxArray
 
 _C = TypeVar("_C", bound=type)
 _V = TypeVar("_V")

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
+from msjax.common.bases import TensorBase
 from msjax.core.base.typing import JaxArray
 from msjax.core.door import STATE as _STATE, VERSION, HookTable, State
-
-if TYPE_CHECKING:
-    from msjax.common.bases import TensorBase
 
 
 class Scope:

@@ -21,6 +21,7 @@ from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete, is_leaf as is_leaf, value_now
 from msjax.common.attached import TensorMethods
 from msjax.common.dtype import Type
+from msjax.common.run_state import Node
 from msjax.core.base.arrays import CONCRETE, is_tracer
 from msjax.core.base.checks import check_no_cycle
 from msjax.core.base.typing import JaxArray, PyTree
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from msjax.common.initializers import Initializer
-    from msjax.common.run_state import Node
 
 # What an operator takes for an operand.
 TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"

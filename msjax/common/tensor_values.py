@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 import jax
 
@@ -16,10 +16,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE
 from msjax.common.tensor import Tensor, has_tracers, is_leaf, is_tensor, mark_used, wrap
 from msjax.core.base.arrays import CONCRETE, is_float
-from msjax.core.door import Hook, HookTable, Slot, Values
-
-if TYPE_CHECKING:
-    from msjax.core.door import CallFrame
+from msjax.core.door import CallFrame, Hook, HookTable, Slot, Values
 
 
 class TensorValues(Values):

@@ -15,17 +15,15 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import jax
 
 from msjax.common.dtype import DTypeLike, Type
 from msjax.common.initializers import InitLike
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import ArrayLike, Shape, Tensor, TensorLike
 from msjax.core.base.typing import Attribute, Axes
-
-if TYPE_CHECKING:
-    import jax
-
-    from msjax.common.parameter import Parameter
 
 __all__ = [
     "ArrayLike",

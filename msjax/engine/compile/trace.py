@@ -16,7 +16,9 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from flax import nnx
 
 from msjax.common._format import value_text
 from msjax.common.bases import CellBase
@@ -29,10 +31,6 @@ from msjax.core.base.code import effects, goes_to_print
 from msjax.core.base.reversible import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, ProgramUnderWay
 from msjax.engine.compile.environment import Snapshot
-
-if TYPE_CHECKING:
-    from flax import nnx
-
 
 # In a text that is printed while a program is traced: the place of a Tensor's text, and how it is written.
 MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from msjax.core.base.checks import check_kind, check_str, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.core.door import STATE, VERSION
 from msjax.engine.processes import progress
 from msjax.engine.processes.joining import ALONE, Place, join, place_in_environment
-
-if TYPE_CHECKING:
-    import jax
 
 # XLA's own errors begin with their kind, such as UNAVAILABLE.
 _OF_XLA = re.compile("[A-Z_]+: ")
@@ -48,9 +49,6 @@ class Group:
     @cached_property
     def mesh(self) -> jax.sharding.Mesh:
         """One device of each process."""
-        import jax
-        import numpy as np
-
         first = {}
         for device in jax.devices():
             first.setdefault(device.process_index, device)
@@ -58,8 +56,6 @@ class Group:
 
     @cached_property
     def _everywhere(self):
-        import jax
-
         return jax.sharding.NamedSharding(self.mesh, jax.sharding.PartitionSpec())
 
     def jit(self, fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -67,8 +63,6 @@ class Group:
 
         Every process of the group calls the result with arrays of its own, of the same shapes, and gets results of its own.
         """
-        import jax
-
         if self.size == 1:
             return jax.jit(fn, **options)
         # To jax, each argument is one array that is the same everywhere. It need not be, since shard_map doesn't look: that
@@ -96,9 +90,6 @@ class Group:
         compiled = self.jit(fn)
         if self.size == 1 or self.mesh.devices.flat[0].platform != "cpu":
             return compiled
-        import jax
-        import jax.numpy as jnp
-        import numpy as np
 
         def run(*values):
             # jax has separate programs for arrays that are tied to a device, as these results are. One from numpy isn't.
@@ -107,9 +98,6 @@ class Group:
         return run
 
     def _shared(self, value):
-        import jax
-        import jax.numpy as jnp
-
         value = jnp.asarray(value)
         return jax.make_array_from_single_device_arrays(value.shape, self._everywhere, [value])
 
@@ -157,8 +145,6 @@ class _Processes:
     def release(self) -> None:
         """Leave the other processes; afterwards this one is alone."""
         if self.place.size > 1:
-            import jax
-
             jax.distributed.shutdown()
         self._set(ALONE)
         self.initialized = False

@@ -7,6 +7,8 @@ import os
 import socket
 from typing import NamedTuple
 
+import jax
+
 from msjax.engine.processes.launchers import MSJAX, OTHERS, local_size, number, shown, with_port
 
 # How long processes wait for others that have not computed anything yet, in minutes, and at their ends, in seconds: the launcher looks
@@ -72,8 +74,6 @@ def join(place: Place) -> None:
     """
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         raise SystemExit(0)
-    import jax
-
     if jax.distributed.is_initialized():
         return
     listen_at = listening_address(place.coordinator) if place.rank == 0 else None

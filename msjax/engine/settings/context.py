@@ -11,6 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax
+
 from msjax.core.base.checks import (
     check_bool,
     check_int,
@@ -257,8 +259,6 @@ _GPU_CONFIG = ("matmul_allow_tf32", "conv_allow_tf32", "conv_fprop_algo", "conv_
 
 
 def _set_device_target(value, device_id: int | None = None):
-    import jax
-
     check_str(value, "device_target", "set_context")
     check_value(value, value in DEVICE_TARGETS, f"be one of {', '.join(DEVICE_TARGETS)}", "device_target", "set_context")
     if device_id is None:
@@ -278,8 +278,6 @@ def _set_device_target(value, device_id: int | None = None):
 
 
 def _default_target() -> str:
-    import jax
-
     return {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}.get(jax.default_backend(), "CPU")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+
 from msjax.core.base.checks import check_bool
 from msjax.engine.settings.current import SETTINGS
 
@@ -20,16 +22,12 @@ def allow_tf32_in_products(value: bool, who: str) -> None:
 
     True is jax's default, False means operands as they are; another value is a TypeError that names `who`.
     """
-    import jax
-
     check_bool(value, "matmul_allow_tf32", who)
     jax.config.update("jax_default_matmul_precision", None if value else WHOLE)
 
 
 def allow_tf32_in_convolutions(value: bool, who: str) -> None:
     """Set the precision of msjax's convolutions, whatever that of products is; as `allow_tf32_in_products`."""
-    import jax
-
     before, SETTINGS.conv_tf32 = SETTINGS.conv_tf32, check_bool(value, "conv_allow_tf32", who)
     if SETTINGS.conv_tf32 != before:
         # jax's own setting is part of the key of its caches. This one isn't, so that what was traced has to be forgotten.
@@ -40,8 +38,6 @@ def conv_precision() -> Any:
     """The precision for `jax.lax.conv_general_dilated`; None for jax's own setting."""
     if SETTINGS.conv_tf32 is None:
         return None
-    import jax
-
     return jax.lax.Precision.DEFAULT if SETTINGS.conv_tf32 else jax.lax.Precision.HIGHEST
 
 
@@ -50,8 +46,6 @@ def follow_mindspore() -> None:
 
     A precision that the user has given jax stays, as by the environment variable JAX_DEFAULT_MATMUL_PRECISION.
     """
-    import jax
-
     if jax.config.jax_default_matmul_precision is None:  # pyright: ignore[reportAttributeAccessIssue]
         allow_tf32_in_products(False, "msjax")
         allow_tf32_in_convolutions(True, "msjax")
@@ -59,8 +53,6 @@ def follow_mindspore() -> None:
 
 def described() -> str:
     """The settings in words, for ``msjax info``."""
-    import jax
-
     products = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
     convolutions = products if SETTINGS.conv_tf32 is None else "default" if SETTINGS.conv_tf32 else WHOLE
     text = f"products {products}, convolutions {convolutions}"

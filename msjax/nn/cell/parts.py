@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from flax import nnx
 
 from msjax.common.bases import CellBase
+from msjax.core.door import HookTable
+from msjax.engine.autograd.precision import Precision
 
 if TYPE_CHECKING:
-    from msjax.core.door import HookTable
-    from msjax.engine.autograd.precision import Precision
-
     _Module = nnx.Module
 else:
     _Module = object  # Cell itself has nnx.Module among its bases, behind all parts

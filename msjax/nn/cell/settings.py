@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_options, check_type
 from msjax.core.door import VERSION
+from msjax.engine.autograd.precision import Precision
+from msjax.engine.settings.compiler import JitConfig
 from msjax.nn.cell.tree import CellTree
-
-if TYPE_CHECKING:
-    from msjax.engine.autograd.precision import Precision
-    from msjax.engine.settings.compiler import JitConfig
 
 
 def compute_in(cell: CellTree, precision: Precision) -> None:
@@ -60,8 +58,6 @@ class CellSettings(CellTree):
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
         """Accept a `JitConfig`, without effect: XLA compiles."""
-        from msjax.engine.settings.compiler import JitConfig
-
         check_type(jit_config, JitConfig, "the argument", "set_jit_config")
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
