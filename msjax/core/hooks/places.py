@@ -185,11 +185,6 @@ def _with_part(path, part, named, value, name):
     return part.put(value, (name or placed)(f"{path}{part.text}", inner))
 
 
-def is_tracing() -> bool:
-    """Whether a capture traces a function in this thread."""
-    return STATE.capture is not None
-
-
 _T = TypeVar("_T")
 
 

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 
 from msjax.core.base.errors import noting_writes
 from msjax.core.base.split import Split
+from msjax.core.base.state import STATE
 from msjax.core.base.typing import JaxArray, PyTree
-from msjax.core.hooks.places import Edits, Tracing, edited, is_array, is_tracing, place_p, tap_p
+from msjax.core.hooks.places import Edits, Tracing, edited, is_array, place_p, tap_p
 from msjax.core.jaxprs.control_flow import RULES, wide
 from msjax.core.jaxprs.evaluate import bind, walk
 from msjax.core.jaxprs.plan import Block, Counter, Inside, Planner
@@ -111,7 +112,7 @@ class Interpreter:
                 mine = [] if dtypes is None else [next(probes) for _ in dtypes]
                 tapped.append(tap_p.bind(value, *mine, measure=measure) if mine else value)
             values = tapped
-        if eqn.primitive is place_p and is_tracing():
+        if eqn.primitive is place_p and STATE.capture is not None:
             # A captured function calls this one: it finds the place, too.
             values = place_p.bind(*values, **eqn.params)
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -272,15 +273,13 @@ def _events_in(eqns):
 # ---- the program
 
 
+@jax.tree_util.register_dataclass
+@dataclass(eq=False)
 class Observed:
     """What a program hands out for its events: a pytree of their values, whose static part is the `AfterRun`."""
 
-    def __init__(self, values: Sequence[Any] = (), after: AfterRun | None = None):
-        self.values = values
-        self.after = after
-
-
-jax.tree_util.register_pytree_node(Observed, lambda o: (o.values, o.after), lambda after, values: Observed(values, after))
+    values: Sequence[Any] = ()
+    after: AfterRun | None = field(default=None, metadata={"static": True})
 
 
 def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observed]:

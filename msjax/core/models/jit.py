@@ -114,11 +114,13 @@ class _Jitted:
             # jax keeps programs, and what they refer to, as long as these functions.
             made = self._made.of(tuple(map(identity, hooked)), dict, _MOST, hooked)
         if key not in made:
-            fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
+            own, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":
                 from msjax.core.models.frameworks.nnx_jit import jit as compile_it, on_modules
+            fn = own
             if observed:
-                fn = on_modules(fn) if kind == "nnx" else _on_arrays(fn)
+                on_arrays = functools.wraps(own)(lambda *args, **kwargs: with_observed(own, args, kwargs))
+                fn = on_modules(own) if kind == "nnx" else on_arrays
                 if options.get("out_shardings") is not None:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
             made[key] = compile_it(fn, **options)
@@ -164,11 +166,3 @@ def _called(program, kind, args, kwargs, observed=True):
         if found.after is not None:
             found.after(found.values)
     return join(out) if kind == "equinox" else out
-
-
-def _on_arrays(fn):
-    @functools.wraps(fn)
-    def program(*args, **kwargs):
-        return with_observed(fn, args, kwargs)
-
-    return program

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 
 from msjax.core.base import jax_slots
 from msjax.core.base.jax_slots import inner_equations
-from msjax.core.hooks.places import is_tracing, place_p
+from msjax.core.base.state import STATE
+from msjax.core.hooks.places import place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of, scan_parts, scan_steps
 from msjax.core.jaxprs.evaluate import bind
 from msjax.core.jaxprs.plan import close
@@ -133,7 +134,7 @@ class Tape:
             if own is not None:
                 values[own] = self.edit(name, ins[own], self)
                 kept[own] = ins[own] if values[own] is ins[own].value else None
-            if is_tracing():
+            if STATE.capture is not None:
                 # A captured function calls this one, such as a spliced model: it finds the place, too.
                 values = place_p.bind(*values, **eqn.params)
         outs = [self._new(value, "place", eqn, [] if node is None else [node]) for value, node in zip(values, kept)]

@@ -23,8 +23,9 @@ class _Recording:
     # What was set before, where the setting holds from the beginning, not only in the block.
     _until_made: Any = None
 
-    def __init__(self, recording: bool):
-        self._recording = recording
+    _recording: bool
+
+    def __init__(self):
         self._before: list[tuple[bool, Any]] = []
 
     def __enter__(self) -> Self:
@@ -47,7 +48,7 @@ class _Recording:
 
         @functools.wraps(fn)
         def call(*args, **kwargs):
-            with _Recording(self._recording):
+            with enable_grad() if self._recording else no_grad():
                 return fn(*args, **kwargs)
 
         return call  # pyright: ignore[reportReturnType]
@@ -69,6 +70,8 @@ class no_grad(_Recording):
         False
     """
 
+    _recording = False
+
     @overload
     def __new__(cls, fn: None = None) -> Self: ...
     @overload
@@ -80,9 +83,6 @@ class no_grad(_Recording):
             return made
         made.__init__()
         return made(fn)
-
-    def __init__(self):
-        super().__init__(False)
 
 
 class enable_grad(_Recording):
@@ -97,8 +97,7 @@ class enable_grad(_Recording):
         True
     """
 
-    def __init__(self):
-        super().__init__(True)
+    _recording = True
 
 
 class set_grad_enabled(_Recording):
@@ -117,7 +116,8 @@ class set_grad_enabled(_Recording):
     """
 
     def __init__(self, mode: bool):
-        super().__init__(bool(mode))
+        super().__init__()
+        self._recording = bool(mode)
         self._until_made = STATE.recording, STATE.stopped
         self._set()
 

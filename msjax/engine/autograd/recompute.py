@@ -23,7 +23,8 @@ from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, place_on_tape
 from msjax.common.random import default_generator
 from msjax.common.run_state import ROOT, SEQUENCE, STATE
-from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
+from msjax.common.tensor import Tensor, renewed, tensors_in, wrap
+from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind
 from msjax.core.base.errors import callable_name, check_function, describe
@@ -90,8 +91,7 @@ def call_recomputed(
 
 def _behind_node(out: Any, back: Callable[[list[Any]], list[Any]] = list, kept: bool = False) -> Any:
     """The result of a block behind a node of its own: the hooks of its Tensors are not those of an argument that the block returns."""
-    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
-    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    leaves, treedef, at = TENSORS.find(out)
     edges, base = place_on_tape([leaves[i] for i in at])
     if base is None:
         return renewed(out)

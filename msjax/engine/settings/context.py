@@ -140,13 +140,16 @@ def set_context(**kwargs: Any) -> None:
     """
     check_options(kwargs, _names(), "set_context", what="setting", error=ValueError)
     for name, value in kwargs.items():
-        setter = _SETTERS.get(name)
-        if setter is not None:
-            setter(value)
-            continue
-        if name in _TYPES:
-            check_type(value, _TYPES[name], name, "set_context")
-        SETTINGS.kept[name] = _RANGES[name](value, name, "set_context") if name in _RANGES else value
+        if name in _SETTERS:
+            _SETTERS[name](value)
+        elif name in _CHECKED:
+            (check, tell), (owner, attribute) = _CHECKED[name], _place_of(name)
+            setattr(owner, attribute, check(value, name, "set_context"))
+            tell(value)
+        else:
+            if name in _TYPES:
+                check_type(value, _TYPES[name], name, "set_context")
+            SETTINGS.kept[name] = _RANGES[name](value, name, "set_context") if name in _RANGES else value
 
 
 def get_context(attr_key: str) -> Any:
@@ -157,8 +160,8 @@ def get_context(attr_key: str) -> Any:
     """
     if attr_key == "device_target":
         return SETTINGS.device_target or _default_target()
-    if attr_key in _SETTERS:
-        return getattr(*_ELSEWHERE.get(attr_key, (SETTINGS, attr_key)))
+    if attr_key in _SETTERS or attr_key in _CHECKED:
+        return getattr(*_place_of(attr_key))
     check_options([attr_key], _names(), "get_context", what="setting", error=ValueError)
     return SETTINGS.kept[attr_key]
 
@@ -196,10 +199,8 @@ def _set_mode(value):
     SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
 
 
-def _set_compile_cache_path(value):
-    check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", "compile_cache_path", "set_context")
-    SETTINGS.compile_cache_path = os.fspath(value)
-    _update_compile_cache()
+def _check_path(value, name, who):
+    return os.fspath(check_kind(value, isinstance(value, (str, os.PathLike)), "be a path", name, who))
 
 
 def _update_compile_cache(_value: Any = None):
@@ -210,19 +211,10 @@ def _update_compile_cache(_value: Any = None):
         disk_cache.disable()
 
 
-# Where settings are kept that aren't attributes of `SETTINGS`: (object, attribute).
-_ELSEWHERE = {"hook_queue_bytes": (HOOK_SETTINGS, "queue_bytes"), "program_cache_size": (CACHE_LIMIT, "programs")}
-
-
-def _checked(name: str, check: Callable[[Any, str, str], Any], tell: Callable[[Any], object] = bool) -> Callable[[Any], None]:
-    """The setter of a setting; `tell` is called with the new value afterwards."""
-
-    def set_it(value):
-        owner, attribute = _ELSEWHERE.get(name, (SETTINGS, name))
-        setattr(owner, attribute, check(value, name, "set_context"))
-        tell(value)
-
-    return set_it
+def _place_of(name):
+    """(object, attribute) where a setting is kept."""
+    elsewhere = {"hook_queue_bytes": (HOOK_SETTINGS, "queue_bytes"), "program_cache_size": (CACHE_LIMIT, "programs")}
+    return elsewhere.get(name, (SETTINGS, name))
 
 
 def _one_of(options):
@@ -281,24 +273,20 @@ def _default_target() -> str:
     return {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}.get(jax.default_backend(), "CPU")
 
 
-_SETTERS = {
-    "mode": _set_mode,
-    "device_target": _set_device_target,
-    "pynative_synchronize": _checked("pynative_synchronize", check_bool, ACTIVITY.set_synchronize),
-    "deterministic": _checked(
-        "deterministic", _one_of(("ON", "OFF")), lambda value: TieredProgram.set_deterministic(value == "ON")
-    ),
-    "hook_dialect": _checked("hook_dialect", _one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
-    "hook_queue_bytes": _checked("hook_queue_bytes", check_positive_int),
-    "program_cache_size": _checked("program_cache_size", check_positive_int),
-    "enable_compile_cache": _checked("enable_compile_cache", check_bool, _update_compile_cache),
-    "compile_cache_path": _set_compile_cache_path,
-    "compile_cache_bytes": _checked(
-        "compile_cache_bytes", check_positive_int, lambda _: SETTINGS.enable_compile_cache and _update_compile_cache()
-    ),
-    "gpu_config": _set_gpu_config,
+_SETTERS = {"mode": _set_mode, "device_target": _set_device_target, "gpu_config": _set_gpu_config}
+
+# Of other settings with an effect, how a value is checked, and what is called with it afterwards.
+_CHECKED: dict[str, tuple[Callable[[Any, str, str], Any], Callable[[Any], object]]] = {
+    "pynative_synchronize": (check_bool, ACTIVITY.set_synchronize),
+    "deterministic": (_one_of(("ON", "OFF")), lambda value: TieredProgram.set_deterministic(value == "ON")),
+    "hook_dialect": (_one_of(tuple(DIALECTS)), lambda _: VERSION.changed()),
+    "hook_queue_bytes": (check_positive_int, bool),
+    "program_cache_size": (check_positive_int, bool),
+    "enable_compile_cache": (check_bool, _update_compile_cache),
+    "compile_cache_path": (_check_path, _update_compile_cache),
+    "compile_cache_bytes": (check_positive_int, lambda _: SETTINGS.enable_compile_cache and _update_compile_cache()),
 }
 
 
 def _names():
-    return sorted((*_SETTERS, *SETTINGS.kept))
+    return sorted((*_SETTERS, *_CHECKED, *SETTINGS.kept))

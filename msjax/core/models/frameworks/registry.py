@@ -14,7 +14,7 @@ import jax
 
 from msjax.core.base.weak import FreeNumbers
 from msjax.core.hooks.hook import Hook, HookSite, HookTable, RemovableHandle
-from msjax.core.hooks.places import HOOKED_WITH, is_tracing, module_call
+from msjax.core.hooks.places import HOOKED_WITH, module_call
 from msjax.core.hooks.values import ModuleSubject
 from msjax.core.models.array_hooks import call_with_array_hooks
 from msjax.core.models.frameworks.framework import Framework, Pure
@@ -200,8 +200,6 @@ class Registry(HookRegistry, Framework):
             function = functools.partial(self._with_hooks, at, module, function, later, name)
         if definition is not None and key not in running:
             function = functools.partial(_noted, running, key, definition, function)
-        if not is_tracing():
-            return function(*args, **kwargs)
         return module_call(name, function, args, kwargs, named=method == "__call__")
 
     def _with_hooks(self, at, module, function, later, name, /, *args, **kwargs):
