@@ -52,4 +52,8 @@ else:
 
 for _name, _module in [*sys.modules.items()]:
     if _name.startswith("msjax.dataset."):
-        complete_examples(vars(_module), "from msjax import dataset as ds")
+        _package = _name.split(".")[2]
+        _of_transforms = _package in ("audio", "text", "transforms", "vision")
+        complete_examples(
+            vars(_module), f"from msjax.dataset import {_package}" if _of_transforms else "from msjax import dataset as ds"
+        )

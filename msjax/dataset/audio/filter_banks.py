@@ -54,7 +54,6 @@ def melscale_fbanks(
         mel_type (MelType): Default: HTK.
 
     Example:
-        >>> from msjax.dataset import audio
         >>> audio.melscale_fbanks(9, 0.0, 4000.0, 3, 8000).shape
         (9, 3)
     """
@@ -77,7 +76,6 @@ def linear_fbanks(n_freqs: int, f_min: float, f_max: float, n_filter: int, sampl
     """Filters that lie at equal distances, float32, of (frequencies, filters); for the arguments, see :func:`melscale_fbanks`.
 
     Example:
-        >>> from msjax.dataset import audio
         >>> audio.linear_fbanks(9, 0.0, 4000.0, 3, 8000).shape
         (9, 3)
     """
@@ -95,7 +93,6 @@ def create_dct(n_mfcc: int, n_mels: int, norm: NormMode = NormMode.NONE) -> np.n
         norm (NormMode): Default: NONE.
 
     Example:
-        >>> from msjax.dataset import audio
         >>> audio.create_dct(2, 3).shape
         (3, 2)
     """

@@ -92,8 +92,7 @@ class _Band(AudioTransform):
     def __init_subclass__(cls, shown: str = "8000, 1000.0") -> None:
         if cls.__module__ == __name__ and cls.__doc__ is not None:  # there is none under python -OO
             call = f">>> audio.{cls.__name__}({shown})(np.zeros(4, np.float32)).shape"
-            example = ("Example:", ">>> import numpy as np", ">>> from msjax.dataset import audio", call, "(4,)")
-            cls.__doc__ = inspect.cleandoc(cls.__doc__) + "\n\n" + "\n    ".join(example)
+            cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\nExample:\n    {call}\n    (4,)"
 
     # What the argument is called that is the frequency.
     _frequency = "central_freq"

@@ -23,7 +23,6 @@ class TransferDataset(Dataset):
 
     Example:
         >>> import threading
-        >>> from msjax import dataset as ds
         >>> seen, both = [], threading.Event()
         >>> def note(v):
         ...     seen.append(int(v))

@@ -46,7 +46,6 @@ class ImageFolderDataset(MappableDataset):
     Example:
         >>> import os
         >>> from PIL import Image
-        >>> from msjax import dataset as ds
         >>> for name in ("cat", "dog"):
         ...     os.makedirs(f"pets/{name}")
         ...     Image.new("RGB", (4, 3), "red").save(f"pets/{name}/1.png")

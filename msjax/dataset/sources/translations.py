@@ -68,7 +68,6 @@ class Multi30kDataset(_Translations):
 
     Example:
         >>> import os
-        >>> from msjax import dataset as ds
         >>> os.makedirs("training")
         >>> for language, text in (("en", "yes"), ("de", "ja")):
         ...     with open(f"training/train.{language}", "w") as f:
@@ -110,7 +109,6 @@ class IWSLT2016Dataset(_Translations):
 
     Example:
         >>> import os
-        >>> from msjax import dataset as ds
         >>> os.makedirs("texts/de/en/de-en")
         >>> for language, text in (("en", "yes"), ("de", "ja")):
         ...     with open(f"texts/de/en/de-en/train.tags.de-en.{language}", "w") as f:

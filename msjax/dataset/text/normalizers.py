@@ -245,7 +245,6 @@ def to_str(array: ArrayLike, encoding: str = "utf8") -> Any:
         encoding (str): how they are encoded. Default: "utf8".
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.to_str([b"ab"]).tolist()
         ['ab']
     """
@@ -260,7 +259,6 @@ def to_bytes(array: ArrayLike, encoding: str = "utf8") -> Any:
         encoding (str): how to encode it. Default: "utf8".
 
     Example:
-        >>> from msjax.dataset import text
         >>> text.to_bytes(["ab"]).tolist()
         [b'ab']
     """

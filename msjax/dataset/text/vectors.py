@@ -22,7 +22,6 @@ class Vectors:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from msjax.dataset import text
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "words.txt")
         ...     _ = path.write_text("the 0.5 1\\nof 2 3")

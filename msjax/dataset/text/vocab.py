@@ -22,7 +22,6 @@ class Vocab:
     """Tokens and their numbers; made by one of its ``from_...`` methods.
 
     Example:
-        >>> from msjax.dataset import text
         >>> vocab = text.Vocab.from_list(["deep", "learning"], special_tokens=["<unk>"])
         >>> vocab.vocab()
         {'<unk>': 0, 'deep': 1, 'learning': 2}

@@ -10,23 +10,15 @@ import numpy as np
 from msjax.core.base.checks import check_kind
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
-from msjax.ops.dispatch.docs import with_imports
 
 
 class Transform:
     """The base of transforms of arrays: they can be given to `map`, and called on values.
 
-    A transform defines `_apply`, of a numpy array for each column. The example in the docstring of one of msjax gets its imports:
-    of its package and, if it is used, of numpy.
+    A transform defines `_apply`, of a numpy array for each column.
     """
 
     is_transform = True
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__module__.startswith("msjax.dataset."):
-            package = cls.__module__.split(".")[2]
-            cls.__doc__ = with_imports(vars(cls).get("__doc__"), f"from msjax.dataset import {package}")
 
     def __call__(self, *values: Any) -> Any:
         if not values:

@@ -24,7 +24,6 @@ class Relational(enum.IntEnum):
     """How `Mask` compares: EQ, NE, LT, LE, GT, GE.
 
     Example:
-        >>> from msjax.dataset import transforms
         >>> transforms.Relational.LE.name
         'LE'
     """

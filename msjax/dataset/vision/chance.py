@@ -174,7 +174,6 @@ class RandomGrayscale(ImageTransform):
 
     Example:
         >>> from PIL import Image
-        >>> from msjax.dataset import vision
         >>> vision.RandomGrayscale(1.0)(Image.new("RGB", (1, 1), "red")).getpixel((0, 0))
         (76, 76, 76)
     """

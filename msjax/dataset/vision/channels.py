@@ -25,7 +25,6 @@ class Grayscale(ImageTransform):
 
     Example:
         >>> from PIL import Image
-        >>> from msjax.dataset import vision
         >>> vision.Grayscale()(Image.new("RGB", (4, 5))).mode
         'L'
     """

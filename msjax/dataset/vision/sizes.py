@@ -273,9 +273,7 @@ class RandomCropDecodeResize(RandomResizedCrop):
 
     Example:
         >>> import io
-        >>> import numpy as np
         >>> from PIL import Image
-        >>> from msjax.dataset import vision
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (9, 8)).save(file, "PNG")
         >>> vision.RandomCropDecodeResize(5)(np.frombuffer(file.getvalue(), np.uint8)).shape

@@ -31,9 +31,7 @@ class Decode(ImageTransform):
 
     Example:
         >>> import io
-        >>> import numpy as np
         >>> from PIL import Image
-        >>> from msjax.dataset import vision
         >>> file = io.BytesIO()
         >>> Image.new("L", (3, 2), 7).save(file, "PNG")
         >>> vision.Decode()(np.frombuffer(file.getvalue(), np.uint8)).shape
@@ -229,7 +227,6 @@ class ToNumpy(ImageTransform):
 
     Example:
         >>> from PIL import Image
-        >>> from msjax.dataset import vision
         >>> vision.ToNumpy()(Image.new("RGB", (4, 5))).shape
         (5, 4, 3)
     """

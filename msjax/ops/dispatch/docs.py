@@ -15,20 +15,20 @@ _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<te
 _DEFAULT = re.compile(r"\s*Default: .*$", re.S)
 _UNUSED = "accepted for compatibility with MindSpore, without effect."
 
-_EXAMPLE = re.compile(r"Example:(\n +)(?=>>> (?!import |from ))")
+_EXAMPLE = re.compile(r"Example:(\n +)(?:>>> (?:import|from) .*\1)*(?=>>> )")
 _CODE = re.compile(r"(?:>>>|\.\.\.) (.*)")
 _NAMES = re.compile(r"(?<![\w.\"'])(Parameter|Tensor|complex64|float16|float32|int32|nn|ops)\b(?!=)")
 
 
 def with_imports(doc: str | None, own: str | None = None) -> str | None:
-    """The docstring of a function or class of msjax, whose example, if it has no imports, gets them: numpy if it is used, and `own`, by default that
-    of the names of msjax that it uses."""
+    """The docstring of a function or class of msjax, whose example, if it has no imports, gets them: numpy if it is used, and that of the names of msjax
+    that it uses; or `own`, behind those that it has, if none is of msjax."""
     found = _EXAMPLE.search(doc) if doc else None
-    if doc is None or found is None:
+    if doc is None or found is None or (">>>" if own is None else "msjax") in found[0]:
         return doc
     rest = doc[found.end() :]
     code = "\n".join(_CODE.findall(rest))
-    numpy = f">>> import numpy as np{found[1]}" if "np." in code else ""
+    numpy = f">>> import numpy as np{found[1]}" if "np." in code and "numpy" not in found[0] else ""
     if own is None:
         names = sorted({*_NAMES.findall(code)}, key=lambda name: (name.islower(), name))
         own = f"from msjax import {', '.join(names)}"
