@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)
 
+for _name, _value in [*globals().items()]:
+    if isinstance(_value, type) and issubclass(_value, Dataset) and "Example:" not in (_value.__doc__ or "Example:"):
+        _value.__doc__ = (
+            f"{str(_value.__doc__).rstrip()}\n\n    Example:\n        >>> issubclass(ds.{_name}, ds.Dataset)\n        True\n    "
+        )
 for _name, _module in [*sys.modules.items()]:
     if _name.startswith("msjax.dataset."):
         _package = _name.split(".")[2]

@@ -130,10 +130,6 @@ _DOC = """{about}
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.
         RuntimeError: a file is missing or damaged (when reading).
-
-    Example:
-        >>> issubclass(ds.{name}, ds.Dataset)
-        True
     """
 
 
@@ -172,9 +168,8 @@ def listed(
     )
 
     def make(rows):
-        name = rows.__name__
         doc = _DOC.format(
-            about=rows.__doc__, name=name, first=made[0].name, columns=shown or ", ".join(f"`{c}`" for c in columns),
+            about=rows.__doc__, first=made[0].name, columns=shown or ", ".join(f"`{c}`" for c in columns),
             options="\n".join(options),
         )  # fmt: skip
         values = {
@@ -187,7 +182,7 @@ def listed(
             "__doc__": doc,
             "__module__": rows.__module__,
         }
-        return type(name, (ListedDataset,), values)
+        return type(rows.__name__, (ListedDataset,), values)
 
     return make
 

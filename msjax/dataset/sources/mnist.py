@@ -63,18 +63,8 @@ class MnistDataset(FolderDataset):
 
 
 class FashionMnistDataset(MnistDataset):
-    """Fashion-MNIST's images of clothes: files, columns and arguments are those of `MnistDataset`.
-
-    Example:
-        >>> issubclass(ds.FashionMnistDataset, ds.Dataset)
-        True
-    """
+    """Fashion-MNIST's images of clothes: files, columns and arguments are those of `MnistDataset`."""
 
 
 class KMnistDataset(MnistDataset):
-    """Kuzushiji-MNIST's images of Japanese characters: files, columns and arguments are those of `MnistDataset`.
-
-    Example:
-        >>> issubclass(ds.KMnistDataset, ds.Dataset)
-        True
-    """
+    """Kuzushiji-MNIST's images of Japanese characters: files, columns and arguments are those of `MnistDataset`."""

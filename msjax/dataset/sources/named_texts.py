@@ -150,16 +150,12 @@ _DOC = """Rows of the files {files} in a folder.
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder or file that is not there.
         RuntimeError: a file is no such file (when reading).
-
-    Example:
-        >>> issubclass(ds.{name}, ds.Dataset)
-        True
     """
 
 
 def _made(name: str, names: tuple[str, ...], usages: dict[str, str], rows: Any, base: type[_Named] = _Named) -> type[_Named]:
     doc = _DOC.format(
-        name=name, files=", ".join(usages.values()), columns=", ".join(f"`{c}`" for c in names),
+        files=", ".join(usages.values()), columns=", ".join(f"`{c}`" for c in names),
         usages=", ".join(f'"{use}"' for use in usages),
     )  # fmt: skip
     members = {"_titles": names, "_usages": usages, "_format": staticmethod(rows), "__doc__": doc, "__module__": __name__}

@@ -144,10 +144,6 @@ class IWSLT2017Dataset(_Translations):
         usage (str, optional): "train", "valid", "test" or "all". Default: "all".
         language_pair (sequence of str, optional): the languages. Default: ``("de", "en")``.
         num_samples, shuffle, num_shards, shard_id, num_parallel_workers, cache: as in `TextFileDataset`.
-
-    Example:
-        >>> issubclass(ds.IWSLT2017Dataset, ds.Dataset)
-        True
     """
 
     def __init__(
