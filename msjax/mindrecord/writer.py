@@ -239,7 +239,7 @@ class FileWriter:
         header = {
             "header_size": self._header_size,
             "index_fields": [{"index_field": name, "schema_id": 0} for name in indexed] or None,
-            "page": pages.described(),
+            "page": pages.described,
             "page_size": self._page_size,
             "compression_size": max(0, self._compressed),
             "schema": [
@@ -260,9 +260,9 @@ class FileWriter:
                 f"FileWriter: the header of {path!r} needs {len(text) + 8} bytes; set_header_size sets their number."
             )
         file.write(format.with_length(text))
-        for place, page in enumerate(pages.pages):
+        for place, parts in enumerate(pages.parts):
             file.seek(self._header_size + place * self._page_size)
-            file.write(b"".join(page.parts))
+            file.write(b"".join(parts))
         return places
 
     def _index(self, path, rows, places, indexed):
@@ -289,30 +289,33 @@ class FileWriter:
             index.close()
 
 
-class _Page:
-    def __init__(self, number, kind, kind_number, first_row):
-        self.number, self.kind, self.kind_number = number, kind, kind_number
-        self.first_row = self.end_row = first_row
-        self.parts: list[bytes] = []
-        self.size = 0
-        self.groups: list[dict[str, int]] = []
-
-
 class _Pages:
     """The pages of one file, as they are filled."""
 
     def __init__(self, size, shard):
         self._size, self._shard = size, shard
-        self.pages: list[_Page] = []
-        self._last: dict[str, _Page] = {}
+        # What the header says of the pages, and their rows.
+        self.described: list[dict[str, Any]] = []
+        self.parts: list[list[bytes]] = []
+        self._last: dict[str, dict[str, Any]] = {}
         # Blobs have the first page.
         self._new("BLOB_DATA", 0)
         self._new("RAW_DATA", 0)
 
     def _new(self, kind, row):
-        before = self._last.get(kind)
-        page = _Page(len(self.pages), kind, 0 if before is None else before.kind_number + 1, row)
-        self.pages.append(page)
+        before, first = self._last.get(kind), row if kind == "BLOB_DATA" else 0
+        page = {
+            "end_row_id": first,
+            "page_id": len(self.described),
+            "page_size": 0,
+            "page_type": kind,
+            "page_type_id": 0 if before is None else before["page_type_id"] + 1,
+            "row_group_ids": [{"id": 0, "offset": 0}],
+            "shard_id": self._shard,
+            "start_row_id": first,
+        }
+        self.described.append(page)
+        self.parts.append([])
         self._last[kind] = page
         return page
 
@@ -321,36 +324,22 @@ class _Pages:
         if len(data) > self._size:
             raise RuntimeError(f"FileWriter: row {row} needs {len(data)} bytes; set_page_size sets how many fit into a page.")
         page = self._last[kind]
-        if page.size + len(data) > self._size:
+        if page["page_size"] + len(data) > self._size:
             page = self._new(kind, row)
-        start = page.size
-        page.parts.append(data)
-        page.size += len(data)
-        page.end_row = row + 1
+        number, kind_number, start = page["page_id"], page["page_type_id"], page["page_size"]
+        self.parts[number].append(data)
+        page["page_size"] += len(data)
         if kind == "RAW_DATA":
-            self._raw = page, start
+            self._raw_start = start
         else:
+            page["end_row_id"] = row + 1
             # A group is the rows whose blobs lie in one page; the raw page says where each begins.
-            raw_page, raw_start = self._raw
-            if not raw_page.groups or raw_page.groups[-1]["id"] != page.kind_number:
-                raw_page.groups.append({"id": page.kind_number, "offset": raw_start})
-        return page.number, page.kind_number, start, page.size
-
-    def described(self):
-        """What the header says of the pages."""
-        return [
-            {
-                "end_row_id": page.end_row if page.kind == "BLOB_DATA" else 0,
-                "page_id": page.number,
-                "page_size": page.size,
-                "page_type": page.kind,
-                "page_type_id": page.kind_number,
-                "row_group_ids": page.groups or [{"id": 0, "offset": 0}],
-                "shard_id": self._shard,
-                "start_row_id": page.first_row if page.kind == "BLOB_DATA" else 0,
-            }
-            for page in self.pages
-        ]
+            raw_page, group = self._last["RAW_DATA"], {"id": kind_number, "offset": self._raw_start}
+            if not self._raw_start:
+                raw_page["row_group_ids"] = [group]
+            elif raw_page["row_group_ids"][-1]["id"] != kind_number:
+                raw_page["row_group_ids"].append(group)
+        return number, kind_number, start, page["page_size"]
 
 
 def _plain(value, kind, name):
