@@ -10,7 +10,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,35 +23,16 @@ from msjax.mindrecord.writer import FileWriter
 _ROWS = 1000  # rows that are made at a time
 
 
-class _Part(NamedTuple):
-    """MindRecord files that are written together: their path and the rows, with the fields and those of the index."""
-
-    path: str
-    rows: Iterable[dict[str, Any]]
-    schema: dict[str, dict[str, Any]]
-    index: list[str]
-
-
 class _Converter:
-    """The base of converters.
+    """The base of converters, which define `_parts`: of MindRecord files that are written together their path, the rows, the fields and those of the index."""
 
-    Args:
-        source (str): where the files are.
-        destination (str): the path of the MindRecord files.
-        partition_number (int): how many files the rows are spread over. Default: 1.
-
-    Raises:
-        TypeError, ValueError: a wrong argument.
-    """
+    _parts: Callable[[], list[tuple[str, Iterable[dict[str, Any]], dict[str, dict[str, Any]], list[str]]]]
 
     def __init__(self, source: str, destination: str, partition_number: int = 1):
         self._who = type(self).__name__
         self._source = check_str(source, "source", self._who)
         self._destination = check_str(destination, "destination", self._who)
         self._count = check_int(partition_number, "partition_number", self._who, low=1, high=1000)
-
-    def _parts(self) -> list[_Part]:
-        raise NotImplementedError
 
     def transform(self) -> None:
         """Write the files.
@@ -60,21 +41,20 @@ class _Converter:
             ValueError, OSError: what is converted is missing, or is no such file.
             RuntimeError: the MindRecord files are there already.
         """
-        for part in self._parts():
-            self._write(part)
+        self._write()
 
     run = transform
 
-    def _write(self, part, index=None):
-        writer = FileWriter(part.path, self._count)
-        writer.add_schema(part.schema, self._who)
-        fields = part.index if index is None else index
-        if fields:
-            writer.add_index(fields)
-        rows = iter(part.rows)
-        while several := list(itertools.islice(rows, _ROWS)):
-            writer.write_raw_data(several)
-        writer.commit()
+    def _write(self, fields=None):
+        for path, rows, schema, index in self._parts():
+            writer = FileWriter(path, self._count)
+            writer.add_schema(schema, self._who)
+            if wanted := index if fields is None else fields:
+                writer.add_index(wanted)
+            rows = iter(rows)
+            while several := list(itertools.islice(rows, _ROWS)):
+                writer.write_raw_data(several)
+            writer.commit()
 
 
 class _Cifar(_Converter):
@@ -97,8 +77,7 @@ class _Cifar(_Converter):
         """
         if fields is not None:
             check_kind(fields, isinstance(fields, list), "be a list of names", "fields", self._who)
-        for part in self._parts():
-            self._write(part, fields)
+        self._write(fields)
 
     run = transform
 
@@ -109,7 +88,7 @@ class _Cifar(_Converter):
         if not any(paths):
             raise ValueError(f"{self._who}: there are no files such as {self._files[0]} in {self._source!r}.")
         ends = ("", "_test")
-        return [_Part(self._destination + end, self._rows(several), schema, names) for end, several in zip(ends, paths)]
+        return [(self._destination + end, self._rows(several), schema, names) for end, several in zip(ends, paths)]
 
     def _rows(self, paths):
         number = 0
@@ -177,7 +156,7 @@ class MnistToMR(_Converter):
     def _parts(self):
         schema = {"label": {"type": "int64"}, "data": {"type": "bytes"}}
         uses = {"train": "_train.mindrecord", "t10k": "_test.mindrecord"}
-        return [_Part(self._destination + end, self._rows(use), schema, ["label"]) for use, end in uses.items()]
+        return [(self._destination + end, self._rows(use), schema, ["label"]) for use, end in uses.items()]
 
     def _rows(self, use):
         start = os.path.join(self._source, use)
@@ -219,7 +198,7 @@ class ImageNetToMR(_Converter):
 
     def _parts(self):
         schema = {"label": {"type": "int32"}, "image": {"type": "bytes"}, "file_name": {"type": "string"}}
-        return [_Part(self._destination, self._rows(), schema, ["label", "file_name"])]
+        return [(self._destination, self._rows(), schema, ["label", "file_name"])]
 
     def _rows(self):
         with open(self._map, encoding="utf-8") as file:
@@ -268,7 +247,7 @@ class CsvToMR(_Converter):
         columns = {name: _typed([line[names.index(name)] for line in lines]) for name in wanted}
         schema = {name: {"type": kind} for name, (kind, _) in columns.items()}
         rows = (dict(zip(columns, values)) for values in zip(*(values for _, values in columns.values())))
-        return [_Part(self._destination, rows, schema, [])]
+        return [(self._destination, rows, schema, [])]
 
 
 class TFRecordToMR(_Converter):
@@ -312,7 +291,7 @@ class TFRecordToMR(_Converter):
             for name, (kind, count) in self._features.items()
         }
         rows = ({_field_name(name): value for name, value in row.items()} for row in self.tfrecord_iterator())
-        return [_Part(self._destination, rows, schema, [])]
+        return [(self._destination, rows, schema, [])]
 
     def tfrecord_iterator(self) -> Iterator[dict[str, Any]]:
         """The rows that are written, by the names of the features."""
