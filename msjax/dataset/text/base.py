@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from msjax.core.base.checks import check_bool
 from msjax.dataset.checks import check_data
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value
@@ -32,13 +34,12 @@ class TextTransform(Transform):
 
 
 class Tokenizer(TextTransform):
-    """The base of what splits a text; they define `_spans`, a list of (start, end) of the tokens.
+    """The base of what splits a text; they define `_spans`, a list of (start, end) of the tokens."""
 
-    Args:
-        with_offsets (bool): also give where the tokens start and end, in bytes of UTF-8, for three columns. Default: False.
-    """
+    _spans: Callable[[str], list[tuple[int, int]]]
 
-    with_offsets = False
+    def __init__(self, with_offsets: bool = False):
+        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", type(self).__name__)
 
     def _apply(self, array):
         text = self._one(array)
@@ -48,6 +49,3 @@ class Tokenizer(TextTransform):
             return tokens
         starts, ends = ([len(text[:at].encode()) for at in ats] for ats in zip(*spans))
         return tokens, np.array(starts, np.uint32), np.array(ends, np.uint32)
-
-    def _spans(self, text):
-        raise NotImplementedError

@@ -33,9 +33,6 @@ class WhitespaceTokenizer(Tokenizer):
         ['Be', 'happy']
     """
 
-    def __init__(self, with_offsets: bool = False):
-        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", "WhitespaceTokenizer")
-
     def _spans(self, text):
         return [match.span() for match in re.finditer(r"\S+", text)]
 
@@ -50,9 +47,6 @@ class UnicodeCharTokenizer(Tokenizer):
         >>> text.UnicodeCharTokenizer()("a b").tolist()
         ['a', ' ', 'b']
     """
-
-    def __init__(self, with_offsets: bool = False):
-        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", "UnicodeCharTokenizer")
 
     def _spans(self, text):
         return [(i, i + 1) for i in range(len(text))]

@@ -36,7 +36,7 @@ class Vectors:
 
     def __init__(self):
         self._vectors: dict[str, np.ndarray] = {}
-        self._width = 0
+        self.width: int = 0  # how many numbers a vector has
 
     @classmethod
     def from_file(cls, file_path: str, max_vectors: int | None = None) -> Self:
@@ -64,31 +64,22 @@ class Vectors:
                 continue
             if len(made._vectors) == most:
                 break
-            made._add(word, values, number, file_path)
-        if not made._width:
+            if len(values) == 1:
+                raise RuntimeError(f"{cls.__name__}: line {number + 1} of {file_path!r} has a token with 1-dimensional vector.")
+            made.width = made.width or len(values)
+            if len(values) != made.width:
+                raise RuntimeError(
+                    f"{cls.__name__}: all vectors must have the same number of dimensions, but got dim {len(values)} in line {number + 1} of "
+                    f"{file_path!r} while expecting {made.width}."
+                )
+            made._vectors.setdefault(word, np.array(values, np.float32))
+        if not made.width:
             raise RuntimeError(f"{cls.__name__}: invalid file, file is empty: {file_path!r}.")
         return made
-
-    def _add(self, word, values, number, path):
-        who = type(self).__name__
-        if len(values) == 1:
-            raise RuntimeError(f"{who}: line {number + 1} of {path!r} has a token with 1-dimensional vector.")
-        self._width = self._width or len(values)
-        if len(values) != self._width:
-            raise RuntimeError(
-                f"{who}: all vectors must have the same number of dimensions, but got dim {len(values)} in line {number + 1} of {path!r} "
-                f"while expecting {self._width}."
-            )
-        self._vectors.setdefault(word, np.array(values, np.float32))
 
     def look_up(self, word: str) -> np.ndarray | None:
         """The vector of a word; None if there is none."""
         return self._vectors.get(word)
-
-    @property
-    def width(self) -> int:
-        """How many numbers a vector has."""
-        return self._width
 
 
 class GloVe(Vectors):
