@@ -11,11 +11,9 @@ from msjax.common.generators.mersenne import Mersenne32, Mersenne64, MinimalStan
 
 
 class Draws:
-    """What one dataset, or one sampler, draws in one pass over its rows.
+    """What one dataset, or one sampler, draws in one pass over its rows; `kept` is what it keeps from pass to pass, empty at first.
 
-    Args:
-        seed (int): the seed; the orders are those that MindSpore has for it, which are found by comparing.
-        kept (dict): what this dataset or sampler keeps from pass to pass; empty at first.
+    The orders are those that MindSpore has for the seed, which are found by comparing.
     """
 
     _generator: type[Any] = Mersenne32  # of orders
@@ -100,10 +98,7 @@ class Draws:
 class RecordDraws(Draws):
     """What MindSpore draws for MindRecord files, from another generator, whose first seed is one higher.
 
-    Args:
-        seed (int): the seed.
-        kept (dict): what the dataset keeps from pass to pass; empty at first.
-        shared (bool): whether shards draw, which start with the order of the files in each pass.
+    Shards (`shared`) start with the order of the files in each pass.
     """
 
     _generator = MinimalStandard

@@ -37,11 +37,9 @@ def ordered_map(
 
     Args:
         work: what to call, the same object in each epoch: processes get it when they start.
-        items: an iterator of arguments; it is read in the caller's thread.
+        items: arguments, which are read in the caller's thread.
         run (Run): the reading that this is part of; its workers live as long as its iterator.
-        workers (int): how many threads or processes; with one, `work` is called in the caller's thread.
-        processes (bool): processes instead of threads.
-        who (str): the operation, for errors.
+        workers (int): how many threads or processes; with one thread, `work` is called in the caller's.
         rows (int): how many rows an item has.
     """
     if config.get_debug_mode() or (workers <= 1 and not processes):

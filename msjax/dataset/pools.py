@@ -78,11 +78,8 @@ class _ThreadPool:
 class ProcessPool:
     """Processes that are given chunks of items in turn, so that each always gets the same ones.
 
-    Args:
-        work: what they call with a key and an item; it is handed over once, by the fork, and need not be pickled then.
-        workers (int): how many processes.
-        who (str): the operation, for errors.
-        seed (int): what the generators of `random` and `np.random` in the processes are seeded by, with their number.
+    What they call with a key and an item is handed over once, by the fork, and need not be pickled then. The generators of `random` and
+    `np.random` in the processes are seeded by a number and theirs.
     """
 
     def __init__(self, work: Callable[..., Any], workers: int, who: str, seed: int):

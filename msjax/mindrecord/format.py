@@ -27,11 +27,7 @@ def is_blob(field: dict[str, Any]) -> bool:
 
 
 def encoded(value: Any, field: dict[str, Any], name: str) -> bytes:
-    """A value of a blob field as bytes.
-
-    Raises:
-        TypeError, ValueError: it doesn't fit the schema.
-    """
+    """A value of a blob field as bytes; TypeError or ValueError if it doesn't fit the schema."""
     kind = field["type"]
     if kind == "bytes":
         if not isinstance(value, (bytes, bytearray)):

@@ -20,8 +20,7 @@ from msjax.mindrecord import format
 _DAMAGED = (
     OSError,
     ValueError,
-    KeyError,
-    IndexError,
+    LookupError,
     TypeError,
     AttributeError,
     RecursionError,
@@ -33,15 +32,7 @@ _DAMAGED = (
 
 
 class MindRecordFile:
-    """One file and its index.
-
-    Args:
-        path (str): the file's path; its index has ``.db`` added to it.
-
-    Attributes:
-        header (dict): the JSON header.
-        fields (dict): {name: {"type": ..., "shape": ...}} of the schema.
-        places (list): where each row lies: pages and offsets.
+    """One file and its index, whose path has ``.db`` added to it: the header, {name: {"type": ..., "shape": ...}} of the schema, and where each row lies.
 
     Raises:
         ValueError: there is no such file.

@@ -63,11 +63,7 @@ def _crc(entries) -> int:
 
 
 def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
-    """The numpy arrays of a file, by name; with `crc_check`, the checksum is compared.
-
-    Raises:
-        CorruptCheckpoint: it is no safetensors file, or the checksum differs or is missing.
-    """
+    """The numpy arrays of a file, by name; with `crc_check`, the checksum is compared."""
     if len(data) < 8:
         raise CorruptCheckpoint("it is too short")
     length = int.from_bytes(data[:8], "little")

@@ -25,22 +25,13 @@ class BatchWork:
     """Batches of the rows of maps; it goes to the workers.
 
     Transforms at the end of a map that do the same to many values as to one get them stacked: calls cost more than small arrays.
-    Where values are not alike, or a transform refuses them, they are transformed row by row, and errors name the row.
-
-    Args:
-        chain (RowChain): the maps.
-        names (list): the columns of their rows.
-        finish: makes a batch of rows, with its number.
-        stacks (bool): `finish` stacks the values of each column. Default: True.
+    Where values are not alike, or a transform refuses them, they are transformed row by row, and errors name the row. `finish` makes a batch of
+    rows, with its number; `stacks` says that it stacks the values of each column.
     """
 
-    def __init__(
-        self, chain: RowChain, names: list[str], finish: Callable[[Any, list[str], int], tuple[Any, ...]], stacks: bool = True
-    ):
+    def __init__(self, chain: RowChain, names: list[str], finish: Callable[[Any, list[str], int], tuple[Any, ...]], stacks: bool):
         self.chain, self.names, self.finish = chain, names, finish
-        self.stops: list[int | None] = [None] * len(chain.works)
-        if stacks:
-            self.stops = _stops(chain.works)
+        self.stops: list[int | None] = _stops(chain.works) if stacks else [None] * len(chain.works)
         self.together: list[tuple[RowWork, int, int, list[Any]]] = [
             (work, stop, work.layout.inputs[0], _steps(work.operations[stop:]))
             for work, stop in zip(chain.works, self.stops)

@@ -139,12 +139,9 @@ class SkipDataset(Dataset):
 
 
 class PartDataset(Dataset):
-    """One of the parts that `Dataset.split` gives of a dataset that is read in one go.
+    """One of the parts that `Dataset.split` gives of a dataset that is read in one go: the rows of some numbers.
 
-    Args:
-        dataset (Dataset): what is split. It is read in the same order each time, so that parts have no row in common.
-        indices (numpy.ndarray): the numbers of the rows of this part, in their order.
-        run (Run): the reading that the split was made for.
+    The dataset is read by the run of the split, in the same order each time, so that parts have no row in common.
     """
 
     def __init__(self, dataset: Dataset, indices: np.ndarray, run: Run):

@@ -51,12 +51,6 @@ class Layout:
 
     As many results as inputs take the places of the inputs; otherwise they come first, then the columns that are left. `in_place`
     says that all other columns stay where they were.
-
-    Args:
-        names (list): the columns of the input.
-        inputs (list): those that the function gets.
-        outputs (list): the names of its results.
-        who (str): the operation, for errors.
     """
 
     def __init__(self, names: list[Any], inputs: list[Any], outputs: list[Any], who: str):

@@ -33,21 +33,11 @@ class MappableDataset(Dataset):
 
     A source defines `_length`, the number of rows, and `_row`, a tuple of values by index.
 
-    Args:
-        num_samples (int, optional): at most how many rows. Default: all.
-        shuffle (bool, optional): mix the rows. Default: True.
-        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come; then the others are left out.
-        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
-        num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
-        python_multiprocessing (bool): processes instead of threads.
-
-    Raises:
-        TypeError, ValueError: a wrong argument.
-        RuntimeError: arguments that exclude each other; of sources that are no files, ValueError.
+    Where `sampler` says which rows come, most other arguments are left out; see `GeneratorDataset`.
     """
 
     _sampler: Any = None
-    # The error of arguments that exclude each other.
+    # The error of arguments that exclude each other: ValueError for sources that are no files.
     _conflict: type[Any] = RuntimeError
 
     def __init__(
