@@ -6,6 +6,7 @@ Every setting has a `get_` and a `set_` function; `load` reads several from a JS
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -116,17 +117,12 @@ def _without_effect(
     return _accessors(key, default, check, f"Accepted for compatibility with MindSpore, without effect{unit}.")
 
 
-def _positive(value: Any, name: str, who: str) -> int:
-    return check_int(value, name, who, low=1, high=_LARGEST)
-
-
-def _not_negative(value: Any, name: str, who: str) -> int:
-    return check_int(value, name, who, low=0, high=_LARGEST)
+_positive = functools.partial(check_int, low=1, high=_LARGEST)
+_not_negative = functools.partial(check_int, low=0, high=_LARGEST)
 
 
 def _start_method(value: Any, name: str, who: str) -> str:
-    check_value(value, check_str(value, name, who) in ("fork", "spawn"), "be 'fork' or 'spawn'", name, who)
-    return value
+    return check_value(value, check_str(value, name, who) in ("fork", "spawn"), "be 'fork' or 'spawn'", name, who)
 
 
 get_prefetch_size, set_prefetch_size = _accessors(
@@ -184,8 +180,7 @@ get_multiprocessing_start_method, set_multiprocessing_start_method = _accessors(
 
 
 def _error_mode(value: Any, name: str, who: str) -> ErrorSamplesMode:
-    check_kind(value, isinstance(value, ErrorSamplesMode), "be a member of ErrorSamplesMode", name, who)
-    return value
+    return check_kind(value, isinstance(value, ErrorSamplesMode), "be a member of ErrorSamplesMode", name, who)
 
 
 get_error_samples_mode, set_error_samples_mode = _accessors(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from msjax.dataset.transforms.base import Transform
@@ -17,6 +20,7 @@ class AudioTransform(Transform):
     # The number of dimensions that an input has at least.
     _least = 1
     _always_float32 = False
+    _sound: Callable[[np.ndarray], Any]
 
     def _apply(self, *arrays: np.ndarray):
         results = tuple(self._one(array) for array in arrays)
@@ -30,11 +34,6 @@ class AudioTransform(Transform):
             )
         kind = np.float64 if array.dtype == np.float64 and not self._always_float32 else np.float32
         result = self._sound(array.astype(np.float64))
-        return tuple(r.astype(kind) for r in result) if isinstance(result, tuple) else _typed(result, kind)
-
-    def _sound(self, sound: np.ndarray):
-        raise NotImplementedError
-
-
-def _typed(result, kind):
-    return result if result.dtype.kind == "i" else result.astype(kind)
+        if isinstance(result, tuple):
+            return tuple(r.astype(kind) for r in result)
+        return result if result.dtype.kind == "i" else result.astype(kind)

@@ -133,20 +133,15 @@ def through_pil(function: Callable[..., Any], image: Any, who: str) -> ImageLike
     if is_pil(image):
         return function(image)
     try:
-        return _array_through_pil(function, image, who)
+        if image.dtype == np.uint8:
+            check_data(image, image.ndim != 3 or image.shape[2] in (1, 3, 4), "the image should have 1, 3 or 4 channels", who)
+            result = np.array(function(as_pil(image, who)))
+            return result[..., None] if image.ndim == 3 and result.ndim == 2 else result
+        planes = image.astype(np.float32)[..., None] if image.ndim == 2 else image.astype(np.float32)
+        done = [np.array(function(as_pil(planes[..., i], who))) for i in range(planes.shape[-1])]
+        return (done[0] if image.ndim == 2 else np.stack(done, -1)).astype(image.dtype)
     except (OSError, ValueError) as error:
         raise RuntimeError(f"{who}: Pillow can't do this to {describe(image)}: {error}") from error
-
-
-def _array_through_pil(function, image, who):
-    if image.dtype == np.uint8:
-        check_data(image, image.ndim != 3 or image.shape[2] in (1, 3, 4), "the image should have 1, 3 or 4 channels", who)
-        result = np.array(function(as_pil(image, who)))
-        return result[..., None] if image.ndim == 3 and result.ndim == 2 else result
-    planes = image.astype(np.float32)[..., None] if image.ndim == 2 else image.astype(np.float32)
-    done = [np.array(function(as_pil(planes[..., i], who))) for i in range(planes.shape[-1])]
-    result = done[0] if image.ndim == 2 else np.stack(done, -1)
-    return result.astype(image.dtype)
 
 
 def size_of(image: Any) -> tuple[Any, ...]:
