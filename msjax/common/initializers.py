@@ -253,11 +253,7 @@ class HeUniform(_He):
 
 
 class HeNormal(_He):
-    """Normal, scaled by a fan (Kaiming).
-
-    Args:
-        negative_slope, mode, nonlinearity: as in `HeUniform`.
-    """
+    """Normal, scaled by a fan (Kaiming); the arguments are those of `HeUniform`."""
 
     def _array(self, shape):
         return normal(self._std(shape), shape)

@@ -102,8 +102,6 @@ class Event:
 
         Args:
             fn: called with what `values` are in a run: nested lists and tuples of arrays of the program.
-            what: its name, for messages.
-            first: see there.
         """
         event = cls(fn, Template(tuple(values), ValueKind()), HookPlace(what))
         event.observes, event.first = False, first
@@ -160,7 +158,6 @@ class BoundEvent:
     """One event of an equation `hook_p`, which may have several, and the numbers of its operands.
 
     Attributes:
-        event: the Event.
         at: which of the equation's operands are its values.
         lanes: how many vmaps are around it.
     """

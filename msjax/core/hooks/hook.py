@@ -247,7 +247,8 @@ class HookTable:
         who = who or f"register_{kind}_hook"
         for each in fn if kind == "saved_tensors" else (fn,):
             check_hook(each, who, options.get("observe"), options.get("traced"))
-        hook = Hook.registered(fn, of_tensors=True, **options)
+        flags = {name: bool(options.pop(name)) for name in ("with_kwargs", "always_call") if name in options}
+        hook = Hook.registered(fn, of_tensors=True, **flags, **options)
         owner._set_hooks(owner._hooks.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)
 

@@ -75,9 +75,6 @@ class CallFrame(Frame):
         """Call a function with the hooks of its owner around it; returns the result after the forward hooks.
 
         A hook that a forward pre hook registers takes effect in the same call, and backward hooks are looked up when the gradient arrives.
-
-        Args:
-            function (callable): called with the arguments after the forward pre hooks.
         """
         subject, table_of, values, delivery = self.subject, self.table_of, self.values, STATE.delivery
         if values.has_tracers(args, kwargs) if delivery is NOW else delivery.begins_batch:

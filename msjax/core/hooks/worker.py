@@ -103,8 +103,6 @@ class _Worker:
 
         Args:
             values: arrays; those in XLA's own memory, which is gone when the callback returns, are copied.
-            from_hook: whether a hook runs the program.
-            sharded: whether the program runs on several devices.
         """
         if self._main_thread_was_interrupted():
             self.drop()  # what comes now was asked for after Ctrl-C, as by the next cell of a notebook

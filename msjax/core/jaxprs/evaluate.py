@@ -73,7 +73,6 @@ def walk(
 
     Args:
         steps: the Plain ones are run as they are; none for a jaxpr that stays as it is.
-        args: the values of its inputs.
         visit: from any other step and the inputs of its equation to the equation's results; called in the equation's own context.
     """
     if not steps:

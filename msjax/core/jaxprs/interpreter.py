@@ -42,7 +42,6 @@ class Interpreter:
         """Evaluate a Block.
 
         Args:
-            args: the values of the jaxpr's inputs.
             index: the numbers of the iterations of the loops around it.
             probes: a flat list of the zeros whose gradients are those of its places; empty without gradients.
 
@@ -78,9 +77,7 @@ class Interpreter:
 
         Args:
             block: the body that ran; or the condition, which has no places.
-            kept: what was kept before.
-            got: the values of the places of the body.
-            counter: the number of the step.
+            got: the values of its places.
         """
         new = []
         for found, old, values in zip(block.found, kept, got):

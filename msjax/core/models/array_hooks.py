@@ -30,7 +30,6 @@ def call_with_array_hooks(
     """Call a function of arrays with the hooks of a module around it.
 
     Args:
-        function (callable): called with the arguments after the forward pre hooks.
         subject: the module as hooks get it, with its present hooks; compiled programs keep it, but for the module during the call.
         owner: the `HookSite` that names the module in errors.
     """

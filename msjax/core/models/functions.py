@@ -67,9 +67,7 @@ class _OnLeaves(Adapter):
     """A hook that takes pytrees of gradients, as one that takes flat tuples of them.
 
     Args:
-        fn: the hook.
         treedefs: of each argument, how the gradients of its tuple fit together; the first is that of what it may return.
-        skip: see `Adapter`.
     """
 
     def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], skip: int = 0):

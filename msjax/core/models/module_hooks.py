@@ -71,12 +71,8 @@ def register_forward_hook(
         always_call (bool): True runs the hook even if the call raised; it then gets the output so far, or None.
         cast (bool): True gives what the hook returns the dtypes of the output.
 
-    Returns:
-        A handle; see `register_forward_pre_hook`.
-
-    Raises:
-        ValueError, TypeError: see `register_forward_pre_hook`. The module's call raises TypeError where the hook returns, say, text for an
-            array, and ValueError for a shape that would broadcast.
+    Returns a handle, and raises, as `register_forward_pre_hook` does. The module's call raises TypeError where the hook returns, say, text for
+    an array, and ValueError for a shape that would broadcast.
 
     Example:
         >>> import jax.numpy as jnp
@@ -118,11 +114,7 @@ def register_backward_pre_hook(
             arrives. None keeps them; a tuple of arrays of the same shapes and dtypes (for one output, an array) replaces them.
         where, prepend, observe, traced: see `register_forward_pre_hook`.
 
-    Returns:
-        A handle; see `register_forward_pre_hook`.
-
-    Raises:
-        ValueError, TypeError: see `register_forward_pre_hook`.
+    Returns a handle, and raises, as `register_forward_pre_hook` does.
 
     Example:
         >>> import jax.numpy as jnp
@@ -149,11 +141,7 @@ def register_backward_hook(
             them; a tuple of as many arrays as there are inputs (for one input, an array) replaces the gradients of the inputs.
         where, prepend, observe, traced: see `register_forward_pre_hook`.
 
-    Returns:
-        A handle; see `register_forward_pre_hook`.
-
-    Raises:
-        ValueError, TypeError: see `register_forward_pre_hook`.
+    Returns a handle, and raises, as `register_forward_pre_hook` does.
 
     Example:
         >>> import jax

@@ -446,7 +446,6 @@ def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compile
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:
-        owner: a cell or function.
         purpose: what of it is compiled: its call, or a certain gradient.
         make: makes it from a weak reference to the owner.
     """

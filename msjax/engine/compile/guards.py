@@ -362,13 +362,8 @@ class Recompilations:
         self._told = False
 
     def count(self, shapes: Hashable, arguments: Sequence[Any], found: list[Guard]) -> None:
-        """Count one; the third for the same shapes is logged, with what differs from the one before.
-
-        Args:
-            shapes: of the Tensors and arrays among the arguments.
-            arguments: what makes a difference of each argument, in their order.
-            found: the guards of what it was compiled for.
-        """
+        """Count one; the third for the same shapes is logged, with what differs from the one before in what makes a difference of each argument,
+        or in the guards that were found."""
         if self._told:
             return
         number, before, guards = self._latest.get(shapes, (0, (), []))

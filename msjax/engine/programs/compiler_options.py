@@ -102,8 +102,6 @@ def compile_program(fn: Callable[..., Any], jaxpr: Any, donated: Sequence[int] =
     """The program of a whole function, such as a step of training: `jax.jit` with the options that suit it.
 
     Args:
-        fn: of arrays.
-        jaxpr: what it computes.
         donated: the positions of the operands whose memory may be written to. In that of small ones, a large program writes nothing.
     """
     plain = jax.jit(fn, donate_argnums=donated)

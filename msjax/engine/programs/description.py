@@ -34,9 +34,6 @@ def describe(value: Any) -> Any:
     """The description of a value: a text, or nested tuples of texts.
 
     An object of a class of msjax is described by its class and its attribute `identity`, on which all that it computes depends.
-
-    Raises:
-        Undescribable: there is none.
     """
     cls = value.__class__
     if value is None or value is Ellipsis or cls in (bool, int, str, bytes):

@@ -52,7 +52,6 @@ class CacheLimit:
 
         Args:
             operator: its name; "" for a program that is no operator's.
-            key: of its settings.
         """
         if not STATE.owners or not operator:
             return

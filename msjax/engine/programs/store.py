@@ -57,7 +57,6 @@ class ProgramStore:
         """(the program of a key, the executable in it); None if it isn't there, or is damaged.
 
         Args:
-            values: the operands.
             fn: the function; one whose programs have metadata is a `msjax.engine.autograd.residuals.Forward`.
         """
         try:
@@ -90,7 +89,6 @@ class ProgramStore:
         Args:
             key: None for a program that is not stored.
             program: `jax.jit` of a `TracedFunction`.
-            values: its operands.
         """
         # The libraries and Python functions that custom calls refer to are made known to XLA when they are lowered.
         if key is None or "custom_call" in (lowered := program.lower(*values)).as_text():

@@ -63,20 +63,12 @@ def write_entry(path: str, results: Any, payload: bytes) -> None:
 
 
 def structure_as_data(structure: Any) -> str:
-    """A structure of tuples, lists, dicts and None, as JSON can hold it.
-
-    Raises:
-        ValueError: there is something else in it.
-    """
+    """A structure of tuples, lists, dicts and None, as JSON can hold it; ValueError if there is something else in it."""
     return base64.b64encode(structure.serialize_using_proto()).decode()
 
 
 def structure_of_data(data: str) -> Any:
-    """The structure that `structure_as_data` was given.
-
-    Raises:
-        TypeError, ValueError, RuntimeError: `data` is none of its results.
-    """
+    """The structure that `structure_as_data` was given."""
     return PyTreeDef.deserialize_using_proto(default_registry, base64.b64decode(data, validate=True))
 
 

@@ -44,9 +44,7 @@ def register_cell_forward_pre_hook(
         ReLU
         Tanh
     """
-    return HookTable.register(
-        GLOBAL, "forward_pre", hook_fn, prepend, "register_cell_forward_pre_hook", with_kwargs=bool(with_kwargs)
-    )
+    return HookTable.register(GLOBAL, "forward_pre", hook_fn, prepend, "register_cell_forward_pre_hook", with_kwargs=with_kwargs)
 
 
 def register_cell_forward_hook(
@@ -72,15 +70,8 @@ def register_cell_forward_hook(
         ...     _ = nn.ReLU()(Tensor(-1.0))
         ReLU 0.0
     """
-    return HookTable.register(
-        GLOBAL,
-        "forward",
-        hook_fn,
-        prepend,
-        "register_cell_forward_hook",
-        with_kwargs=bool(with_kwargs),
-        always_call=bool(always_call),
-    )
+    options = {"with_kwargs": with_kwargs, "always_call": always_call}
+    return HookTable.register(GLOBAL, "forward", hook_fn, prepend, "register_cell_forward_hook", **options)
 
 
 def register_cell_backward_pre_hook(hook_fn: BackwardPreHook, *, prepend: bool = False) -> RemovableHandle:

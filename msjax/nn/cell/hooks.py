@@ -71,9 +71,7 @@ class CellHooks(CellPart):
             >>> print(relu(Tensor(2.0)))
             20.0
         """
-        return HookTable.register(
-            self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs), observe=observe, traced=traced
-        )
+        return HookTable.register(self, "forward_pre", hook_fn, prepend, with_kwargs=with_kwargs, observe=observe, traced=traced)
 
     def register_forward_hook(
         self,
@@ -106,16 +104,8 @@ class CellHooks(CellPart):
             >>> _ = relu(Tensor([-1.0, 2.0]))
             output: [0. 2.]
         """
-        return HookTable.register(
-            self,
-            "forward",
-            hook_fn,
-            prepend,
-            with_kwargs=bool(with_kwargs),
-            always_call=bool(always_call),
-            observe=observe,
-            traced=traced,
-        )
+        options = {"with_kwargs": with_kwargs, "always_call": always_call, "observe": observe, "traced": traced}
+        return HookTable.register(self, "forward", hook_fn, prepend, **options)
 
     def register_backward_pre_hook(
         self, hook_fn: BackwardPreHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
