@@ -153,6 +153,11 @@ def test_scalars_of_numpy_are_numbers(number):
         np.testing.assert_array_equal(nn.LeakyReLU(number)(-F).asnumpy(), nn.LeakyReLU(plain)(-F).asnumpy())
 
 
+def test_bools_and_a_list_of_unsigned_integers_are_integers():
+    total = Tensor([True, False]) + [np.uint8(3), np.uint8(4)]
+    assert total.dtype.kind == "i" and total.tolist() == [4, 4]
+
+
 def test_sequences_are_equal_to_no_tensor():
     assert (F == [1.0, 2.0, 300.0]) is False and (F != (1.0, 2.0, 300.0)) is True
 

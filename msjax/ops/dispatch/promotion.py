@@ -39,11 +39,7 @@ def with_number(dtype: TensorLike, kind: str) -> Any:
     own = kind_of(dtype)
     if _RANK[kind] <= _RANK[own]:
         return dtype
-    if kind == "i":
-        return mstype.to_jax(mstype.int64)
-    if kind == "f":
-        return mstype.to_jax(mstype.float32)
-    return mstype.to_jax(mstype.complex128 if dtype == jnp.float64 else mstype.complex64)
+    return mstype.to_jax(mstype.complex128 if kind == "c" and dtype == jnp.float64 else _OF_NUMBERS[kind])
 
 
 def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> Any:
@@ -133,7 +129,7 @@ def as_operand(x: Any) -> JaxArray:
     if x is None:
         raise TypeError("the operand should be a Tensor, but is None.")
     if is_number(x):
-        return jnp.asarray(x, _OF_NUMBERS[number_kind(x)]())
+        return jnp.asarray(x, mstype.to_jax(_OF_NUMBERS[number_kind(x)]))
     return jnp.asarray(x)
 
 
@@ -144,13 +140,7 @@ def typed(x: Any, dtype: Any) -> JaxArray:
 
 
 FLOATS_OF_SPECIAL = tuple(jnp.dtype(d) for d in (jnp.float32, jnp.float64))
-_OF_NUMBERS = {
-    "b": lambda: jnp.bool_,
-    "i": lambda: mstype.to_jax(mstype.int64),
-    "u": lambda: mstype.to_jax(mstype.int64),
-    "f": lambda: jnp.float32,
-    "c": lambda: jnp.complex64,
-}
+_OF_NUMBERS = {"b": mstype.bool_, "i": mstype.int64, "u": mstype.int64, "f": mstype.float32, "c": mstype.complex64}
 
 
 def need_floats(x: TensorLike) -> JaxArray:
