@@ -24,6 +24,7 @@ from msjax.engine.autograd.views import Rule, view_of
 from msjax.ops.dispatch.docs import with_imports
 
 _PLAIN = (type(None), bool, int, str, Type)
+_ARRAYS = (Tensor, np.ndarray, np.generic)
 
 
 class _WholeFloat(float):
@@ -49,12 +50,8 @@ def freeze(value: Any) -> Any:
         return _WholeFloat(value) if value == int(value if abs(value) < 2**53 else 0) else float(value)
     if isinstance(value, (tuple, list)):
         return tuple([freeze(v) for v in value])
-    if isinstance(value, Tensor):
+    if isinstance(value, _ARRAYS):
         return freeze(value.tolist())
-    if isinstance(value, np.ndarray):
-        return freeze(value.tolist())
-    if isinstance(value, np.generic):
-        return freeze(value.item())
     if isinstance(value, (np.dtype, type)):
         return as_dtype(value)
     return value
@@ -62,7 +59,7 @@ def freeze(value: Any) -> Any:
 
 def _number(value):
     """A setting that the kernel calculates with: a Tensor or array as a number; anything else as it is."""
-    return freeze(value) if isinstance(value, (Tensor, np.ndarray, np.generic)) else value
+    return freeze(value) if isinstance(value, _ARRAYS) else value
 
 
 def operator(
