@@ -12,7 +12,7 @@ from msjax.common.typing import BinaryOperator, DTypeLike, TensorLike
 from msjax.core.base.checks import check_bool, check_in_range, check_type
 from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.docs import titled
-from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
+from msjax.ops.function.array_func.sorting import argsort_as, distinct as unique, sort_with_indices, top_along
 from msjax.ops.function.math_func import statistics
 
 __all__ = [
@@ -225,13 +225,6 @@ def argsort(input: TensorLike, dim: int = -1, descending: bool = False, stable: 
 def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their Int64 indices."""
     return top_along(input, k, -1 if dim is None else dim, largest, mstype.int64)
-
-
-def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
-    """The distinct elements; with the place of each element among them and their counts, where asked for."""
-    return input.unique(sorted, return_inverse, return_counts, dim)
 
 
 # ---- along an axis

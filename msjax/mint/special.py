@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.common.tensor import Tensor
-from msjax.common.typing import DTypeLike, TensorLike, UnaryOperator
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.lazy import on_first_use
+from msjax.ops import erfc, exp2, expm1, log1p, round, sinc
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
-
-erfc: UnaryOperator = ops.erfc
-exp2: UnaryOperator = ops.exp2
-expm1: UnaryOperator = ops.expm1
-log1p: UnaryOperator = ops.log1p
-round = ops.round
-sinc: UnaryOperator = ops.sinc
 
 
 def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:

@@ -189,25 +189,9 @@ class PickingMethods:
         """Where each element of the Tensor sorted along an axis comes from; see `ops.argsort`."""
         return sorting.argsort(self, axis if dim is None else dim, descending)
 
-    def unique(
-        self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-    ) -> Tensor | tuple[Tensor, ...]:
-        """The distinct elements.
-
-        Args:
-            sorted (bool): whether they are ascending, instead of in the order in which they first occur. Default: True.
-            return_inverse (bool): also the place of each element in the result. Default: False.
-            return_counts (bool): also how often each occurs. Default: False.
-            dim (int, optional): the axis whose slices are compared; by default the Tensor is flattened.
-
-        Returns:
-            A Tensor, or a tuple of it and what was asked for.
-        """
-        return sorting.distinct(self, sorted, return_inverse, return_counts, dim)
-
     def searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
         """Where values would go in the sorted Tensor, as Int32; see `ops.searchsorted`."""
         return searching.searchsorted(self, v if isinstance(v, Tensor) else Tensor(v), out_int32=True, side=side, sorter=sorter)
 
     from msjax.ops.function.array_func.searching import bincount, histc
-    from msjax.ops.function.array_func.sorting import msort, top_k, topk, unique_consecutive, unique_with_pad
+    from msjax.ops.function.array_func.sorting import distinct as unique, msort, top_k, topk, unique_consecutive, unique_with_pad

@@ -219,7 +219,18 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 def distinct(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
+    """The distinct elements.
+
+    Args:
+        input (Tensor): of any shape.
+        sorted (bool): whether they are ascending, instead of in the order in which they first occur. Default: True.
+        return_inverse (bool): also the place of each element in the result. Default: False.
+        return_counts (bool): also how often each occurs. Default: False.
+        dim (int, optional): the axis whose slices are compared; by default the Tensor is flattened.
+
+    Returns:
+        A Tensor, or a tuple of it and what was asked for.
+    """
     array = known_array(input, "unique")
     if dim is None and not sorted:
         values, inverse, counts = unique_parts(array)
