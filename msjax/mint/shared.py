@@ -13,6 +13,7 @@ from msjax.core.base.checks import check_type
 from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
+from msjax.ops.function.math_func.logic import allclose
 from msjax.ops.function.math_func.tables import renamed
 
 __all__ = [
@@ -70,11 +71,6 @@ def addr(input: Tensor, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1,
 def vdot(input: Tensor, other: TensorLike) -> Tensor:
     """The dot product of two vectors, the first one conjugated."""
     return ops.dot(ops.conj(input) if input.is_complex() else input, other)
-
-
-def allclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close; see `isclose`."""
-    return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
 
 
 def equal(input: Tensor, other: Tensor) -> bool:

@@ -9,7 +9,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import arithmetic, elementary, logic, reduction
+from msjax.ops.function.math_func import arithmetic, elementary, logic
 from msjax.ops.function.nn_func import softmaxes
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
@@ -35,10 +35,6 @@ class ElementwiseMethods:
         return elementary.round(self, decimals=decimals or 0)
 
     __round__ = round
-
-    def allclose(self: Tensor, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-        """True if all elements are close; see `isclose`. A Python bool."""
-        return bool(reduction.all(logic.isclose(self, other, rtol, atol, equal_nan)))
 
     def softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
         """exp(self) / sum(exp(self)) along `axis`."""
@@ -155,6 +151,7 @@ class ElementwiseMethods:
         nextafter,
     )
     from msjax.ops.function.math_func.logic import (
+        allclose,
         bitwise_and,
         bitwise_left_shift,
         bitwise_not,

@@ -139,6 +139,11 @@ def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: flo
     return jnp.isclose(*require_same_dtype(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
+def allclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close, as a Python bool; see `isclose`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
 @operator(2, numbers=("tolerance",), differentiable=False)
 def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> JaxArray:
     """True where |x - y| < tolerance, elementwise.
