@@ -22,22 +22,14 @@ from msjax.ops.function.math_func import cumulative, extremes, reduction, statis
 from msjax.ops.primitive import method_of
 
 
-def _axis(kwargs: dict[str, Any], axis: Any) -> Any:
-    return kwargs.pop("dim", kwargs.pop("axis", axis))
-
-
-def _keep(kwargs: dict[str, Any], keep: bool) -> bool:
-    for name in ("keepdim", "keepdims", "keep_dims"):
-        keep = kwargs.pop(name, keep)
-    return keep
-
-
-def _done(name: str, kwargs: dict[str, Any]) -> None:
+def _settled(name: str, kwargs: dict[str, Any], axis: Any = None, keep: Any = False) -> tuple[Any, Any]:
+    """The axis and whether it stays, by all names that the method `name` knows; a TypeError for other names."""
+    axis = kwargs.pop("dim", kwargs.pop("axis", axis))
+    for each in ("keepdim", "keepdims", "keep_dims"):
+        keep = kwargs.pop(each, keep)
     if kwargs:
         raise TypeError(f"Tensor.{name}() got an unexpected keyword argument {next(iter(kwargs))!r}.")
-
-
-# ---- reductions
+    return axis, keep
 
 
 _NEW = frozenset(("dim", "keepdim"))
@@ -65,11 +57,11 @@ def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any
         if len(args) > 2:
             raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")
         given = {**dict(zip(names, args)), **kwargs}
-        axis, keep = freeze(_axis(given, None)), _keep(given, False)
+        initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
+        axis, keep = _settled(name, given)
+        axis = freeze(axis)
         if any(not isinstance(a, int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
             raise TypeError(f"For 'Tensor.{name}', the axis should be an int or several, but got {axis!r}.")
-        initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
-        _done(name, given)
         if isinstance(axis, int) and (indices or not old):
             return with_index(self, axis, keep, initial=initial, where=where)
         return whole(self, axis, keep, initial=initial, where=where)
@@ -92,9 +84,8 @@ def _moment(name: str, function: Callable[..., Any]) -> Attribute[_Moment]:
     def method(
         self: Tensor, axis: int | Sequence[int] | None = None, ddof: float | bool = 0, keepdims: bool = False, **kwargs: Any
     ) -> Tensor:
-        axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
         ddof = kwargs.pop("correction", ddof)
-        _done(name, kwargs)
+        axis, keep = _settled(name, kwargs, axis, keepdims)
         return function(self, axis, ddof, keep)
 
     method.__name__ = name
@@ -148,11 +139,9 @@ class ReductionMethods:
             keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
             initial (number, optional): added to the sum. Default: None.
         """
-        axis = _axis(kwargs, axis)
         if isinstance(dtype, bool):
             dtype, keepdims = None, dtype
-        keepdims = _keep(kwargs, keepdims)
-        _done("sum", kwargs)
+        axis, keepdims = _settled("sum", kwargs, axis, keepdims)
         out = reduction.sum(self, axis, keepdims, dtype=dtype)
         return out if initial is None else out + initial
 
@@ -171,8 +160,7 @@ class ReductionMethods:
             keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
             dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
         """
-        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-        _done("mean", kwargs)
+        axis, keep = _settled("mean", kwargs, axis, keep_dims)
         return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
 
     def prod(
@@ -183,8 +171,7 @@ class ReductionMethods:
         Args:
             axis, keep_dims, dtype: as in `mean`.
         """
-        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-        _done("prod", kwargs)
+        axis, keep = _settled("prod", kwargs, axis, keep_dims)
         if isinstance(keep, Type):
             keep, dtype = False, keep
         return reduction.prod(self, axis, keep, dtype)
@@ -211,8 +198,7 @@ class ReductionMethods:
         self: Tensor, axis: tuple[Any, ...] | int = (), keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
     ) -> Tensor:
         """How many values over axes (all by default) are not 0, as Int32 by default."""
-        axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
-        _done("count_nonzero", kwargs)
+        axis, keep = _settled("count_nonzero", kwargs, axis, keep_dims)
         return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
 
     logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
