@@ -178,6 +178,13 @@ class OfInputX(Form):
         return self._function(input_x, *self._attributes())
 
 
+class OfX1X2(Form):
+    """The same, of two operands called x1 and x2."""
+
+    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor:
+        return self._function(x1, x2, *self._attributes())
+
+
 def _fits(names, required, args, kwargs):
     """Whether all arguments are known, and none is repeated or missing; required ones come first."""
     given = len(args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -13,7 +13,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
-from msjax.ops.primitive import Form, OfInput
+from msjax.ops.primitive import Form, OfInput, OfX1X2
 
 __all__ = [
     "Select", "MaskedFill", "MaskedSelect", "MaskedScatter", "NonZero", "GatherD", "GatherNd", "GatherV2", "EmbeddingLookup",
@@ -96,6 +96,7 @@ class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
 class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
 class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
 class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
+class InTopK(OfX1X2, of=sorting.intopk): k: int
 class InplaceUpdate(_Rows, of=scattering.inplace_update): ...
 class InplaceAdd(_Rows, of=scattering.inplace_add): ...
 class InplaceSub(_Rows, of=scattering.inplace_sub): ...
@@ -151,13 +152,6 @@ class NthElement(Form, of=searching.nth_element, reverse="largest"):
 
     def __call__(self, x: TensorLike, n: int) -> Tensor:
         return searching.nth_element(x, n, self.reverse)
-
-
-class InTopK(Form, of=sorting.intopk):
-    k: int
-
-    def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return sorting.intopk(x1, x2, self.k)
 
 
 class TopK(Form, of=sorting.top_k):
@@ -225,30 +219,30 @@ class Bucketize(Form):
         return searching.bucketize(x, list(self.boundaries), right=True)
 
 
-class LowerBound(Form):
-    """Where values would go in sorted rows, before equal elements.
+class _Bound(Form):
+    """The base of places in sorted rows.
 
     Args:
         out_type (ms.dtype): Default: ms.int32.
     """
 
     out_type: DTypeLike = mstype.int32
+    _right: ClassVar[bool]
 
     def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
-        return searching.found_places(x, values, None, False, self.out_type)
+        return searching.found_places(x, values, None, self._right, self.out_type)
 
 
-class UpperBound(Form):
-    """Where values would go in sorted rows, after equal elements.
+class LowerBound(_Bound):
+    """Where values would go in sorted rows, before equal elements."""
 
-    Args:
-        out_type (ms.dtype): Default: ms.int32.
-    """
+    _right = False
 
-    out_type: DTypeLike = mstype.int32
 
-    def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
-        return searching.found_places(x, values, None, True, self.out_type)
+class UpperBound(_Bound):
+    """Where values would go in sorted rows, after equal elements."""
+
+    _right = True
 
 
 class ScatterAddWithAxis(Form):

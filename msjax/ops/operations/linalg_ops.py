@@ -12,7 +12,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
-from msjax.ops.primitive import Form, OfInput, OfInputX
+from msjax.ops.primitive import Form, OfInput, OfInputX, OfX1X2
 
 __all__ = [
     "Dense", "Ger", "Cdist", "Pdist", "Trace", "MatrixDeterminant", "LogMatrixDeterminant", "MatrixExp", "MatrixLogarithm",
@@ -34,18 +34,12 @@ class Geqrf(Form): __call__ = staticmethod(decompositions.geqrf)
 class Orgqr(Form): __call__ = staticmethod(decompositions.orgqr)
 class LuSolve(Form): __call__ = staticmethod(solvers.lu_solve)
 class TridiagonalMatMul(Form): __call__ = staticmethod(solvers.tridiagonal_matmul)
+class Cdist(OfX1X2, of=norms.cdist): p: float = 2.0
 class Pdist(OfInput, of=norms.pdist): p: float = 2.0
 class MatrixPower(OfInput, of=decompositions.matrix_power): n: int
 class Cholesky(OfInputX, of=decompositions.cholesky): upper: bool = False
 class CholeskyInverse(OfInputX, of=solvers.cholesky_inverse): upper: bool = False
 # fmt: on
-
-
-class Cdist(Form, of=norms.cdist):
-    p: float = 2.0
-
-    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor:
-        return norms.cdist(x1, x2, self.p)
 
 
 class Ormqr(Form, of=decompositions.ormqr):

@@ -99,12 +99,7 @@ class TensorSummary(_Summary):
 
 
 class HistogramSummary(_Summary):
-    """Gives a Tensor a name for `SummaryRecord.record`, which writes the distribution of its elements.
-
-    Inputs:
-        - **name** (str) - the name.
-        - **value** (Tensor) - of any shape.
-    """
+    __doc__ = TensorSummary.__doc__
 
 
 class ImageSummary(_Summary):
