@@ -80,13 +80,10 @@ class Looks(Standing):
     def look(self, place: GuardedPlace, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""
         values = [v for v in values if self.check.applies(v)]
-        if not values:
-            return
-        if not any(map(is_tracer, values)):
-            if self.check(values):
-                self.found(place, values, args)
-            return
-        self.flag(place, values)
+        if any(map(is_tracer, values)):
+            self.flag(place, values)
+        elif self.check(values):
+            self.found(place, values, args)
 
     def flag(self, place: GuardedPlace, values: Sequence[Any]) -> None:
         """Look at traced arrays by a flag, as an observer: by a callback under jax.jit, as an output in hooks.jit."""
