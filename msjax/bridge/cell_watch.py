@@ -35,13 +35,12 @@ class CellPlaces(ModulePlaces):
         self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any], called: Callable[..., Any]
     ):
         super().__init__(net, where, what, take)
-        under = tuple(self._inside)
         if "gradient" in what:
-            self._hooks.add_of_parameters(self._of_parameter, under)
+            self._hooks.add_of_parameters(self._of_parameter, self._inside)
         # Programs are told apart by hooks: this one is there where only Parameters are looked at.
         self._hooks.add("forward_pre", self._called, "")
         self._program = program
-        self._tensors = {name: p for name, p in net.parameters_and_names() if p.requires_grad and name.startswith(under)}
+        self._tensors = {name: p for name, p in net.parameters_and_names() if p.requires_grad and name.startswith(self._inside)}
         self.counting = CellHookSet()
         self.counting.add("forward_pre", called, "")
 

@@ -39,7 +39,7 @@ class ModulePlaces:
         self._hooks, self._take = self.hook_set(), take
         modules = paths(model)
         chosen = selected_calls(modules, where, "watch") if modules else ()
-        self._inside = [f"{name}." if name else "" for name, *_ in chosen]
+        self._inside = tuple(f"{name}." if name else "" for name, *_ in chosen)
         if "activation" in what:
             self._hooks.add("forward", self._of_output, where)
         if "gradient" in what:
@@ -85,10 +85,8 @@ class ModulePlaces:
     def parameters(self, model: Any) -> dict[str, jax.Array]:
         """{name: present value} of the nnx.Params."""
         if self._variables is None:
-            named = [
-                (".".join(map(str, at)), v) for at, v in nnx.iter_graph(model) if isinstance(v, nnx.Param) and not self._hooked
-            ]
-            named = [(name, v) for name, v in named if any(name.startswith(prefix) for prefix in self._inside)]
+            params = () if self._hooked else ((at, v) for at, v in nnx.iter_graph(model) if isinstance(v, nnx.Param))
+            named = [(name, v) for at, v in params if (name := ".".join(map(str, at))).startswith(self._inside)]
             # Nearly all hold what they give: nnx takes as long to give it as to run a small program.
             self._variables = [(name, v, v[...] is RAW_VALUE.__get__(v)) for name, v in named]
         return {name: RAW_VALUE.__get__(v) if plain else v[...] for name, v, plain in self._variables}
