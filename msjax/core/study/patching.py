@@ -308,16 +308,14 @@ def _with_gradients(found):
     return values
 
 
-def _gradient_x_activation(runs, call, corrupt, steps):
-    found = runs.gradients(call)
-    values = _with_gradients(found.activations)
-    return {name: jax.tree.map(jnp.multiply, found.gradients[name], value) for name, value in values.items()}
-
-
-def _attribution_patching(runs, call, corrupt, steps):
-    clean, found = runs.values(call), runs.gradients(corrupt)
-    change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
-    return {name: jax.tree.map(jnp.multiply, found.gradients[name], change[name]) for name in change}
+def _to_first_order(runs, call, corrupt, steps):
+    if corrupt is None:
+        found = runs.gradients(call)
+        change = _with_gradients(found.activations)
+    else:
+        clean, found = runs.values(call), runs.gradients(corrupt)
+        change = {name: jax.tree.map(jnp.subtract, value, found.activations[name]) for name, value in clean.items()}
+    return {name: jax.tree.map(jnp.multiply, found.gradients[name], value) for name, value in change.items()}
 
 
 def _integrated_gradients(runs, call, corrupt, steps):
@@ -343,7 +341,7 @@ def _integrated_gradients(runs, call, corrupt, steps):
 
 
 _METHODS = {
-    "gradient x activation": _gradient_x_activation,
+    "gradient x activation": _to_first_order,
     "integrated gradients": _integrated_gradients,
-    "attribution patching": _attribution_patching,
+    "attribution patching": _to_first_order,
 }
