@@ -88,13 +88,7 @@ _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "S
 
 @functools.lru_cache(4096)
 def globals_in(code: types.CodeType) -> tuple[str, ...]:
-    """The names of globals alone in a piece of code and in the functions that it defines, in order: attributes may have any global's name.
-
-    Example:
-        >>> from msjax.core.base.code import globals_in
-        >>> globals_in((lambda x: (print(x.shape), lambda: len(x))).__code__)
-        ('print', 'len')
-    """
+    """The names of globals alone in a piece of code and in the functions that it defines, in order: attributes may have any global's name."""
     return tuple(dict.fromkeys(i.argval for i in _instructions_in(code) if i.opname in _GLOBAL))
 
 
@@ -224,8 +218,6 @@ def _read(code):
 
 def computes(fn: Callable[..., Any]) -> bool:
     """True if the code of `fn` says that it may return a value that it has computed or made: then it is no mere observer."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
     function, _ = _readable(fn)
     if function is None:
         return False
@@ -236,6 +228,8 @@ def computes(fn: Callable[..., Any]) -> bool:
 
 def _readable(fn):
     """(the Python function that a call of `fn` runs, None where its code can't be read; the object that is its first argument, or _UNKNOWN)."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
     function, owner = getattr(fn, "__func__", fn), fn.__self__ if isinstance(fn, types.MethodType) else _UNKNOWN
     if not isinstance(function, types.FunctionType):
         function, owner = inspect.getattr_static(type(fn), "__call__", None), fn
@@ -292,13 +286,9 @@ def _return_ends(instructions, n):
     """Where the values end that instruction `n` may return, if it returns one from the stack."""
     if instructions[n].opname != "RETURN_VALUE":
         return []
-    return [n, *_jumps_with_value(instructions, n)] if instructions[n].is_jump_target else [n]
-
-
-def _jumps_with_value(instructions, n):
-    """Where the values end that jumps bring to instruction `n` (operands of `and`, `or` and `if`); 0 for other jumps."""
-    ends = []
-    for i, instruction in enumerate(instructions[:n]):
+    ends = [n]
+    # What jumps bring there are operands of `and`, `or` and `if`; 0 for jumps without a value.
+    for i, instruction in enumerate(instructions[:n] if instructions[n].is_jump_target else ()):
         if "JUMP" in instruction.opname and instruction.argval == instructions[n].offset:
             end = i
             while instructions[end - 1].opname in ("COPY", "TO_BOOL"):
