@@ -153,7 +153,7 @@ class _Reader(ast.NodeVisitor):
         guarded = any(handler.type is None for handler in node.handlers) or bool(caught & _IMPORT_ERRORS)
         self._visit_all(node.body, guarded)
         self._visit_all(node.handlers, True)
-        self._visit_all((*node.orelse, *node.finalbody), False)
+        self._visit_all((*node.orelse, *node.finalbody))
 
     # ---- branches
 
@@ -170,7 +170,7 @@ class _Reader(ast.NodeVisitor):
         self._visit_all([node.body], taken is not True)
         self._visit_all([node.orelse], taken is not False)
 
-    def _visit_all(self, nodes, apart):
+    def _visit_all(self, nodes, apart=False):
         self.apart += apart
         for node in nodes:
             self.visit(node)
@@ -197,9 +197,7 @@ class _Reader(ast.NodeVisitor):
         """A text that stands there, or the version of mindspore."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
-        self.silent += 1
-        found = self._resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-        self.silent -= 1
+        found = self._known(node)
         return found[0] if found is not None and found[1].endswith(".__version__") else None
 
     # ---- names
@@ -232,6 +230,13 @@ class _Reader(ast.NodeVisitor):
         self._used(node, found)
         return found
 
+    def _known(self, node) -> Any:
+        """The same of a name or attribute, without a report of what is missing."""
+        self.silent += 1
+        found = self._resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        self.silent -= 1
+        return found
+
     def _used(self, node, found):
         """Report a placeholder that is used, not only imported."""
         if found is not None and is_placeholder(found[0]):
@@ -249,26 +254,22 @@ class _Reader(ast.NodeVisitor):
         return None
 
     def _visit_function(self, node):
-        for child in (*getattr(node, "decorator_list", ()), *node.args.defaults, *filter(None, node.args.kw_defaults)):
-            self.visit(child)
+        self._visit_all((*getattr(node, "decorator_list", ()), *node.args.defaults, *filter(None, node.args.kw_defaults)))
         if not isinstance(node, ast.Lambda):
             self._bind(node.name, _OTHER)
         arguments = node.args
         names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         self.scopes.append({argument.arg: _OTHER for argument in names if argument is not None})
-        for child in node.body if isinstance(node.body, list) else [node.body]:
-            self.visit(child)
+        self._visit_all(node.body if isinstance(node.body, list) else [node.body])
         self.scopes.pop()
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for child in (*node.decorator_list, *node.bases, *node.keywords):
-            self.visit(child)
+        self._visit_all((*node.decorator_list, *node.bases, *node.keywords))
         self._bind(node.name, _OTHER)
         self.scopes.append({})
-        for child in node.body:
-            self.visit(child)
+        self._visit_all(node.body)
         self.scopes.pop()
 
     def generic_visit(self, node: ast.AST) -> None:
@@ -283,15 +284,9 @@ class _Reader(ast.NodeVisitor):
     def _assign(self, target, value):
         """Bind names; one that is assigned a name of mindspore stands for the same."""
         if isinstance(target, ast.Name):
-            self._bind(target.id, self._standing_for(value))
+            self._bind(target.id, self._known(value) or _OTHER)
         else:
             self.visit(target)
-
-    def _standing_for(self, value):
-        self.silent += 1  # what is missing in the value has been reported
-        found = self._resolve(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
-        self.silent -= 1
-        return _OTHER if found is None else found
 
 
 def _names_of(node) -> Iterator[str]:
