@@ -16,8 +16,8 @@ from msjax.core.base.arrays import TracedValueError
 from msjax.core.models.capture import NothingToDifferentiateError, capture, sum_of_floats
 from msjax.core.models.inputs import Call
 from msjax.core.tools.model_tools import as_arrays, as_values
-from msjax.core.tools.modules import shapes_of_calls
 from msjax.core.tools.recording import Record, keep_captured
+from msjax.core.tools.summarize import shapes_of_calls
 from msjax.engine.autograd.grad import value_and_grad
 from msjax.engine.autograd.memory import Held
 from msjax.engine.settings.current import GRAPH_MODE, PYNATIVE_MODE, SETTINGS

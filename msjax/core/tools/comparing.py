@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
+from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_kind, check_number
 from msjax.core.base.errors import describe
+from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.capture import NothingToDifferentiateError
 from msjax.core.models.frameworks.framework import framework_of
-from msjax.core.models.hooked import unhooked
-from msjax.core.models.inputs import Inputs, call_of
+from msjax.core.models.hooked import as_function, hooked, unhooked
+from msjax.core.models.inputs import Call, Inputs, call_of
+from msjax.core.models.module_hooks import register_forward_hook
 from msjax.core.tools.comparison import Comparison, Row
-from msjax.core.tools.feeding import outputs_when_fed
+from msjax.core.tools.hook_set import names_in
+from msjax.core.tools.model_tools import as_values, tools_of
 from msjax.core.tools.recording import Record, record
 
 # Names of the same classes and parameters in PyTorch, flax and haiku.
@@ -120,12 +128,44 @@ def compare(
 def _first_own_error(model, call, in_a, calls, tolerance):
     """The first cell of a model whose output differs from a's when it is fed with what a's cells have computed; None if none does."""
     other = {m: n for n, m in calls if n is not None and m is not None}
-    for m, own in outputs_when_fed(model, call, {m: in_a[n] for m, n in other.items()}).items():
+    for m, own in _outputs_when_fed(model, call, {m: in_a[n] for m, n in other.items()}).items():
         if m in other:
             row = _row("activation", other[m], m, in_a[other[m]], own, tolerance)
             if not row.same:
                 return row
     return None
+
+
+def _outputs_when_fed(model: Any, call: Call, values: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+    """{name of a call, as records have it: output} of a run of a model whose cells get what another network's cells have computed, by `values` of
+    the same kind, so that errors of earlier cells are not in their outputs; in order of execution, and none of calls in which jax traces."""
+    found, calls, tools = {}, {}, tools_of(model)
+    kind = ARRAYS if tools is None else tools.values
+
+    def replaced(name, output):
+        count = calls[name] = calls.get(name, -1) + 1
+        name = f"{name}#{count}" if count else name
+        leaves, treedef = jax.tree.flatten(output, is_leaf=kind.is_leaf)
+        for i, leaf in enumerate(leaves):
+            value = kind.raw(leaf) if kind.is_value(leaf) else leaf
+            key = f"{name}[{i}]" if len(leaves) > 1 else name
+            other = values.get(key)
+            if not hasattr(value, "dtype") or is_tracer(value):
+                continue
+            found[key] = np.asarray(value)
+            if other is not None and other.size == value.size and (other.shape == value.shape or other.ndim != value.ndim):
+                new = jnp.asarray(other).reshape(value.shape).astype(value.dtype)
+                leaves[i] = kind.made(new)
+        return jax.tree.unflatten(treedef, leaves)
+
+    if tools is not None:
+        call = as_values(call, kind)
+    else:
+        model = hooked(model)
+    name_of = names_in(model)
+    with register_forward_hook(model, lambda module, args, out: replaced(name_of(module), out), "*", observe=False):
+        (model if isinstance(model, nnx.Module) else as_function(model))(*call[0], **call[1])
+    return found
 
 
 def _precision(recorded):
