@@ -117,14 +117,7 @@ def check_kind(value: Any, fits: object, should: str, name: str, who: str | None
 
 
 def check_value(value: Any, fits: object, should: str, name: str, who: str | None = None) -> Any:
-    """The value, if `fits` says that it, or its shape, is right; else ValueError. The arguments are those of `check_kind`.
-
-    Example:
-        >>> from msjax.core.base.checks import check_value
-        >>> check_value(6, 6 % 4 == 0, "be a multiple of 4", "size", "paint")
-        Traceback (most recent call last):
-        ValueError: For 'paint', 'size' should be a multiple of 4, but got 6.
-    """
+    """The value, if `fits` says that it, or its shape, is right; else ValueError. The arguments are those of `check_kind`."""
     if not fits:
         raise ValueError(f"{_named(name, who)} should {should}, but {_came(value)}.")
     return value

@@ -36,13 +36,7 @@ _LIBRARIES = sys.stdlib_module_names.union(COMPUTING, FRAMEWORKS, _OTHERS) - {"_
 
 @functools.cache
 def is_library(module: str) -> bool:
-    """Whether a module, by its full name, belongs to a library.
-
-    Example:
-        >>> from msjax.core.base.libraries import is_library
-        >>> is_library("equinox.nn"), is_library("collections.abc"), is_library("__main__")
-        (True, True, False)
-    """
+    """Whether a module, by its full name, belongs to a library."""
     return module.partition(".")[0] in _LIBRARIES
 
 

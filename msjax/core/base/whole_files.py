@@ -51,14 +51,6 @@ def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[A
 
     Args:
         lasting (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
-
-    Example:
-        >>> from msjax.core.base.whole_files import whole_file
-        >>> with whole_file("numbers.bin") as file:
-        ...     _ = file.write(bytes([1, 2]))
-        >>> with open("numbers.bin", "rb") as file:
-        ...     print(list(file.read()))
-        [1, 2]
     """
     beside = FileBeside(path)
     try:
