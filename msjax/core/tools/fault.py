@@ -198,8 +198,7 @@ class Fault(Viewed, FloatingPointError):
             return f"derivative of {self.derivative}{part}"
         return f"the gradient of {self.operation}" if self.phase == "backward" else str(self.operation)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Fault, (self.what, self.phase, self.path), dict(vars(self))
