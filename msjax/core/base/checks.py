@@ -205,11 +205,7 @@ def check_one_given(names: tuple[str, str], values: tuple[Any, Any], who: str) -
 
 
 def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[int, ...]:
-    """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
-
-    Args:
-        low (int, optional): the smallest value allowed.
-    """
+    """A tuple of n ints, none of which is below `low`, from one int, which counts for all of them, or from a tuple, list or Tensor of n."""
     values = value.tolist() if hasattr(value, "tolist") else value
     values = (values,) * n if is_int(values) else values
     should = "be an int" if n == 1 else f"be an int or {n} ints"
@@ -246,11 +242,8 @@ def check_options(
 
 
 def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
-    """TypeError unless an axis is an int, ValueError unless there is such an axis.
-
-    Args:
-        bools (bool): whether True and False pass as 1 and 0, with which compiled programs share a key.
-    """
+    """TypeError unless an axis is an int, ValueError unless there is such an axis; with `bools`, True and False pass as 1 and 0, with which compiled
+    programs share a key."""
     if not isinstance(axis, int) or (isinstance(axis, bool) and not bools):
         raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
     if not -rank <= axis < rank:

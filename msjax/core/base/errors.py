@@ -30,11 +30,7 @@ def owner_named(owners: Sequence[Any]) -> str:
 
 
 def shorten(error: BaseException, keep: int = 0) -> None:
-    """Take msjax's own frames out of the traceback of an error that is a report (its class has `brief_traceback`).
-
-    Args:
-        keep (int): so many of them stay, the outermost ones.
-    """
+    """Take msjax's own frames, but so many outermost ones, out of the traceback of an error that is a report: its class has `brief_traceback`."""
     if not getattr(error, "brief_traceback", False):
         return
     kept, entry = [], error.__traceback__

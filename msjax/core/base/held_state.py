@@ -46,10 +46,8 @@ def values_named(function: types.FunctionType) -> list[Any]:
 
 
 def held_state(fn: Any) -> Hashable:
-    """What a function, method or callable object holds now.
-
-    Args:
-        fn (callable): its closure, defaults, code, the globals that it names, or the attributes of the object and its class are looked at.
+    """What a function, method or callable object holds now: its closure, defaults, code, the globals that it names, or the attributes of the object
+    and its class.
 
     Returns:
         Hashable; equal if numbers, texts, numpy arrays of up to 64 KiB and the items of containers are, and all else is the same object.
@@ -71,16 +69,11 @@ def held_state(fn: Any) -> Hashable:
 
 
 def contents_of(treedef: Any) -> Hashable:
-    """What stands in all static data of a structure of jax: another object after somebody has written into a list there.
+    """What stands in all static data of a structure of jax, hashable: another object after somebody has written into a list there.
 
     jax tells programs apart by structures. A list in one is the user's own, in that of an earlier program, too, so that the two are equal
-    whatever was written into it meanwhile.
-
-    Args:
-        treedef: of `jax.tree.structure`.
-
-    Returns:
-        A hashable object. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; all else counts as what it equals.
+    whatever was written into it meanwhile. Lists, dicts, sets, numpy arrays, dataclasses and SimpleNamespaces are read; all else counts as what
+    it equals.
     """
     found, pending = [], [treedef]
     while pending:

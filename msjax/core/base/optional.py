@@ -6,12 +6,8 @@ from typing import Any
 
 
 def tensorboardx(who: str, otherwise: str = "") -> Any:
-    """The package tensorboardX, which writes TensorBoard's files; ModuleNotFoundError where it is not installed.
-
-    Args:
-        who: the name of the function that needs it.
-        otherwise: a sentence about what needs it not.
-    """
+    """The package tensorboardX, which writes TensorBoard's files; ModuleNotFoundError where it is not installed, with the name of the function
+    that needs it, and a sentence about what needs it not."""
     try:
         import tensorboardX
     except ModuleNotFoundError:

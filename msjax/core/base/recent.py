@@ -31,10 +31,8 @@ class Recent(OrderedDict[K, V]):
     def of(self, key: K, make: Callable[[], V], most: float, owners: Iterable[object] = ()) -> V:
         """The value of a key; made where it isn't there, and then one that wasn't used for longest goes where there are more than `most`.
 
-        Two threads that ask for one key at the same time may both make a value; both get the first.
-
-        Args:
-            owners: the value goes with the first of these objects that is gone.
+        Two threads that ask for one key at the same time may both make a value; both get the first. It goes with the first of its
+        owners that is gone.
         """
         with self._lock:
             if key in self:

@@ -37,11 +37,8 @@ def same_items(container: Any, before: Any) -> bool:
 
 
 def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
-    """Give a container the items that it had; returns whether it had others.
-
-    Args:
-        left: keys of a dict under which other threads may set something meanwhile: what stands there stays.
-    """
+    """Give a container the items that it had; returns whether it had others. Other threads may set something meanwhile under the keys `left` of a
+    dict: what stands there stays."""
     kept = {key: container[key] for key in left if key in container} if isinstance(container, dict) else {}
     if isinstance(container, dict):
         before = {key: value for key, value in before.items() if key not in left} | kept

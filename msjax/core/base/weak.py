@@ -109,10 +109,8 @@ _NUMBER_OF: dict[int, tuple[weakref.ref[Any], int]] = {}
 
 
 def identity(value: object) -> Hashable:
-    """What stands for an object in a key that must not keep it alive, since it may refer to the owner of the key.
-
-    Returns:
-        A number that no other object of the process ever has; of the few objects that can't be referred to weakly, a `Same`.
+    """What stands for an object in a key that must not keep it alive, since it may refer to the owner of the key: a number that no
+    other object of the process ever has; of the few objects that can't be referred to weakly, a `Same`.
 
     Example:
         >>> from msjax.core.base.weak import identity

@@ -47,10 +47,7 @@ class FileBeside:
 def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[Any]:
     """A binary file to write to; it replaces the one at `path` when the block ends without an error.
 
-    Whatever goes wrong before that leaves the old file as it was.
-
-    Args:
-        lasting (bool): whether it is brought to the disk, so that it outlives a crash of the machine. Default: True.
+    Whatever goes wrong before that leaves the old file as it was. What is `lasting` is brought to the disk, and outlives a crash of the machine.
     """
     beside = FileBeside(path)
     try:

@@ -18,12 +18,8 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def as_json(data: Any, levels: bool = False) -> str:
-    """The text of containers of numbers, strings and arrays; see `decoded`.
-
-    Args:
-        levels (bool): whether of arrays of float32 with rows, each number may become one of 252 levels of its row: of the
-            logarithm, where none is negative.
-    """
+    """The text of containers of numbers, strings and arrays; see `decoded`. With `levels`, each number of an array of float32 with rows may
+    become one of 252 levels of its row: of the logarithm, where none is negative."""
     return json.dumps(_encoded(data, levels), separators=(",", ":"), allow_nan=False).translate(_ESCAPES)
 
 

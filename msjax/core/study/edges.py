@@ -86,13 +86,8 @@ class Graph:
         read: Callable[[str, Node, Tape], Any],
         enter: Callable[[Any], Any] | None = None,
     ) -> Any:
-        """What the model returns in another run.
-
-        Args:
-            tape: one that knows the blocks, before its run.
-            read: ``read(reader, node, tape)`` is what the reader gets.
-            enter: from what comes into the first block to what it gets.
-        """
+        """What the model returns in another run, on a tape that knows the blocks, where ``read(reader, node, tape)`` is what a reader gets, and `enter`
+        of what comes into the first block what that gets."""
 
         def edit(name, node, tape):
             if [name] == tape.entered[:1]:

@@ -117,11 +117,8 @@ def _past_form(node):
 
 
 def head_parts(nodes: Sequence[Node], entrance: Node, *, required: bool = True, known: Container[int] = ()) -> dict[int, Parts]:
-    """{number of a node: its Parts}, one for each head, of the products of attention and values, but for those that are known.
-
-    Raises:
-        ValueError: the axes of the heads aren't found, or no attention where it is `required`.
-    """
+    """{number of a node: its Parts}, one for each head, of the products of attention and values, but for those that are known. ValueError if the
+    axes of the heads aren't found, or no attention where it is `required`."""
     given = {}
     for module, (_, product, _, axes, _, _) in attention(nodes, entrance, required=required).items():
         if product.number in known:

@@ -59,12 +59,8 @@ class Parts(NamedTuple):
 
 
 class Carried:
-    """Which values of a tape carry parts on.
-
-    Args:
-        stream: where parts of the residual stream begin.
-        splits: where parts of what modules make begin, such as heads: they go on through the products within a block, too.
-    """
+    """Which values of a tape carry parts on: those of the residual stream from `stream` on, and those of what modules make, such as heads, from
+    `splits` on: they go on through the products within a block, too."""
 
     def __init__(self, nodes: Sequence[Node], stream: Iterable[Node], splits: Iterable[Node]):
         self.kind: dict[int, str] = {**{n.number: "stream" for n in stream}, **{n.number: "split" for n in splits}}

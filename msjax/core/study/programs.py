@@ -86,13 +86,8 @@ def result_of(pure: Any, state: Any, call: Call) -> Any:
 def on_tape(
     pure: Any, state: Any, patterns: Iterable[str], call: Call, work: Callable[[OnTape], Any], *, writes: bool = False
 ) -> Any:
-    """Call ``work(program)`` with the program of a model.
-
-    Args:
-        pure, state: the model, as `run_kept` gives it.
-        patterns: of places that the program is to have, beside the outputs of its modules.
-        writes: True where nnx modules among the arguments change as by a plain call.
-    """
+    """Call ``work(program)`` with the program of a model, as `run_kept` gives it, and with places of these patterns beside the outputs of its
+    modules; with `writes`, nnx modules among the arguments change as by a plain call."""
     options = TapeOptions(Patterns(["*", *patterns]), Edits(), False, None, jnp.sum, None, writes=writes)
     options.work = work
     weights = {id(array) for _, array, _ in pure.weights(call[0])}

@@ -83,13 +83,8 @@ def splice(
 
 
 def _with_values(pure, call, targets, read, changed, matches):
-    """What a model returns where ``changed(target, name, value, tape)`` stands for the values of some places.
-
-    Args:
-        targets: these places.
-        read: other places that are read from the tape.
-        matches: ``matches(target, name)`` says whether a place is meant.
-    """
+    """What a model returns where ``changed(target, name, value, tape)`` stands for the values of the places `targets`, those
+    for which ``matches(target, name)`` holds; `read` are other places that are read from the tape."""
 
     def work(program):
         seen = set()

@@ -364,13 +364,8 @@ class Stream:
     def run_with_edges(
         self, args: Any, kept: Any, senders: tuple[str, ...], readers: tuple[str, ...], reference: Any, heads: bool
     ) -> Any:
-        """What the model returns if only some edges carry what they do on these inputs; see `Circuit.run`.
-
-        Args:
-            args: what the model is called with: an array, a tuple, or an `Inputs`.
-            kept: a mask (senders, readers).
-            reference: {sender: what the other edges carry}, or inputs on which it is computed.
-        """
+        """What the model returns if only those edges that are kept, by a mask (senders, readers), carry what they do on these inputs; see
+        `Circuit.run`, whose `args` and `reference` it takes."""
         reference = reference if isinstance(reference, dict) else self._parts_of(reference, heads)[0]
 
         def work(program, kept, reference):

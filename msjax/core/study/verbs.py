@@ -137,12 +137,8 @@ def steer(
 
 
 def check_axis(axis: Any, along: Any, name: str, other: str, who: str) -> None:
-    """Raise if an argument, None if it isn't given, can't be the number of an axis, or if nothing asks for it.
-
-    Args:
-        along: what is selected along the axis; None for nothing.
-        name, other: of the argument, and of the one that gives `along`.
-    """
+    """Raise if an argument, None if it isn't given, can't be the number of an axis, or if nothing asks for it: None is
+    selected along it by the argument that is called `other`."""
     if axis is not None:
         check_axis_number(axis, name, who)
         check_value(axis, along is not None, f"come with {other}, without which it says nothing", name, who)

@@ -97,12 +97,8 @@ class Scopes:
         return (*self._names[number], call)
 
     def around(self, keys: Sequence[str], owned: bool) -> tuple[str | None, str]:
-        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known.
-
-        Args:
-            keys: those of the weight's path in what holds it, such as the variables of linen or a state of training.
-            owned: whether it surely is a weight of a model: then the whole model may have it.
-        """
+        """(path, class) of the innermost module that has a weight; (None, "") if that isn't known. Its keys are those of its path in what holds
+        it, such as the variables of linen or a state of training; of one that surely is `owned` by a model, the whole model may be it."""
         modules = [(path, type(module).__name__) for model in self.models for path, module in paths(model).items()]
         for i in range(len(keys)):
             name = ".".join(keys[i:]).replace("/", ".")  # of haiku

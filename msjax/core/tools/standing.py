@@ -33,14 +33,8 @@ class Standing:
 
 
 def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
-    """The `Standing` of a model and a key: made by `make` once in the model's life; a second one while a block uses the first.
-
-    Args:
-        model: a Cell, an nnx module, or what `hooks.hooked` made, whose copies share it.
-        key: says what it depends on.
-        make: it must not refer to the model strongly.
-        user: becomes the user.
-    """
+    """The `Standing` of a model (of all copies of what `hooks.hooked` made) and of what it depends on, with a user: made once in the model's life by
+    `make`, which must not refer to the model strongly; a second one while a block uses the first."""
     registry = registry_of(model)
     anchor = model if registry is None else registry.life()
     found = _OF_MODELS.of(identity(anchor), Recent, math.inf, (anchor,)).of(key, make, _MOST)

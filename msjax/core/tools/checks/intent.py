@@ -22,12 +22,8 @@ _MAKE_INDICES = {
 
 
 def is_meant(frames: Iterable[Any]) -> bool:
-    """Whether an indexing operation of jax was called with a mode that says what an index out of range does.
-
-    Args:
-        frames: the calls that led to it, innermost first, with `file_name` and `line_num`. The first line of code that is not jax's own is
-            the last one that is looked at.
-    """
+    """Whether an indexing operation of jax was called with a mode that says what an index out of range does; of the calls that led to it,
+    innermost first, the first whose line is not jax's own is the last one that is looked at."""
     for frame in frames:
         for mode in _modes(frame.file_name, frame.line_num):
             if mode is not None:

@@ -297,13 +297,8 @@ class Mapped:
         self._places = [dict(zip(self.axes, place)) for place in places]
 
     def run(self, fn: Callable[..., Any], values: Sequence[Any], given: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-        """A function on each device.
-
-        Args:
-            fn: from arrays to a list of them.
-            values: with an axis of devices in front, as have the results.
-            given, made: the abstract values of what the function takes and returns on a device.
-        """
+        """A function from arrays to a list of them on each device, where it takes and returns arrays of the abstract values `given` and `made`;
+        an axis of devices is in front of `values` and of the results."""
         ins, outs = [self._varying(aval) for aval in given], [self._varying(aval) for aval in made]
 
         def local(*values):
