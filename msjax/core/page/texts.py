@@ -15,8 +15,7 @@ class Printed:
         lines = [line.removeprefix(" ").rstrip() for line in _console(self, self.width).file.getvalue().splitlines()]
         return "\n".join(line for line in lines if line)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self):
         return html_of(self)
