@@ -101,23 +101,15 @@ check_p = jax.extend.core.Primitive("msjax_check")
 check_p.multiple_results = True
 
 
-@check_p.def_impl
-def _now(*_values, message, names):
-    return []
-
-
-@check_p.def_effectful_abstract_eval
-def _abstract(*_avals, message, names):
-    # An effect: no result depends on it.
-    return [], jax_slots.debug_effects()
-
-
 def _batched(values, axes, **params):
     size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
     values = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
     return check_p.bind(*values, **params), []
 
 
+check_p.def_impl(lambda *values, **params: [])
+# An effect: no result depends on it.
+check_p.def_effectful_abstract_eval(lambda *avals, **params: ([], jax_slots.debug_effects()))
 batching.primitive_batchers[check_p] = _batched
 ad.primitive_jvps[check_p] = lambda primals, tangents, **params: (check_p.bind(*primals, **params), [])
 mlir.register_lowering(check_p, lambda ctx, *operands, **params: [])
