@@ -14,11 +14,7 @@ from msjax.common.generators import minstd
 
 
 class Engine:
-    """The base of generators of words.
-
-    Attributes:
-        largest (int): the largest word.
-    """
+    """The base of generators of words, of which there is a largest one."""
 
     largest: int
 

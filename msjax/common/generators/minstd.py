@@ -36,15 +36,9 @@ def unit_floats(numbers: Any) -> Any:
 def standard_normal(seed: int, count: int) -> np.ndarray:
     """Float32 numbers of the standard normal distribution, by Marsaglia's polar method as in GCC's library."""
     pairs = (count + 1) // 2
-    # Of the points in a square, 1 - pi / 4 lie outside of the circle and are drawn again.
-    drawn = 2 * int(pairs * 1.3 + 40)
-    while True:
-        x, y = (np.float32(2) * unit_floats(words(seed, drawn)).reshape(-1, 2) - np.float32(1)).T
-        squares = x * x + y * y
-        inside = np.flatnonzero((squares <= 1) & (squares != 0))[:pairs]
-        if len(inside) == pairs:
-            break
-        drawn *= 2
+    x, y = (np.float32(2) * unit_floats(words(seed, _enough(pairs))).reshape(-1, 2) - np.float32(1)).T
+    squares = x * x + y * y
+    inside = np.flatnonzero((squares <= 1) & (squares != 0))[:pairs]
     s = squares[inside]
     scale = np.sqrt(np.float32(-2) * np.log(s) / s)
     return np.stack([y[inside] * scale, x[inside] * scale], 1).reshape(-1)[:count]
@@ -66,14 +60,18 @@ def normals(state: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     Numbers come in pairs; where `count` is odd, the last one is left out, as in MindSpore's operators.
     """
     pairs = (count + 1) // 2
-    # So many pairs of words lie 13 standard deviations above what is needed.
-    found = _words(state, 2 * int(pairs * 4 / np.pi + 8 * pairs**0.5 + 40))
+    found = _words(state, _enough(pairs))
     x, y = (2 * unit_floats(found).reshape(-1, 2) - 1).T
     squares = x * x + y * y
     inside = jnp.flatnonzero((squares <= 1) & (squares != 0), size=pairs)
     s = squares[inside]
     scale = jnp.sqrt(-2 * jnp.log(s) / s)
     return jnp.stack([y[inside] * scale, x[inside] * scale], 1).reshape(-1)[:count], found[2 * inside[-1] + 1]
+
+
+def _enough(pairs):
+    """So many words that of the points in a square that they make, as many lie in the circle: 13 standard deviations above what is needed."""
+    return 2 * int(pairs * 4 / np.pi + 8 * pairs**0.5 + 40)
 
 
 def kept(state: jax.Array, shape: tuple[int, ...], share: jax.Array) -> jax.Array:

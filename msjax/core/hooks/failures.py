@@ -15,7 +15,6 @@ class Failures:
     """What hooks raised, until it is raised anew: the first exception, and of the others a few lines of text.
 
     Attributes:
-        first: an exception, or None.
         stopped: True once a hook raised KeyboardInterrupt, or the debugger was left in it: no hook is called before that has
             been raised anew.
     """

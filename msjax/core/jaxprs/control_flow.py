@@ -31,7 +31,6 @@ class Body(NamedTuple):
     """A jaxpr inside of an equation.
 
     Attributes:
-        closed: the ClosedJaxpr.
         label: what it is called in a place's path.
         barrier: why no value can leave it, or None.
         recomputed: True if it computes again what the program has computed before.

@@ -130,7 +130,6 @@ class Program:
         context: a context manager, in which the function is called.
 
     Attributes:
-        closed: the ClosedJaxpr.
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 

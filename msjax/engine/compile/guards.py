@@ -150,7 +150,6 @@ class Variable(Guard):
 
     Attributes:
         tensor: the Tensor, kept alive.
-        key: of its hooks.
         hooks: those that are part of programs.
     """
 
@@ -174,8 +173,6 @@ class Name(Guard):
         read: gives what stands there now, as ``read(owner, name)``.
         write: puts a value there, as ``write(owner, name, value)``.
         owner: the namespace, function, class, object, or variable of a closure.
-        name: as the code has it.
-        value: what stood there.
     """
 
     read: Callable[[Any, Any], Any]
@@ -249,7 +246,6 @@ class Contents(Guard):
     """What a list, deque, set, dict or array holds, or an object's attributes. Nobody counts changes.
 
     Attributes:
-        container: the object itself.
         held: the items that it held, or the bytes of an array; known once `check` was called.
     """
 

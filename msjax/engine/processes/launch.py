@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import secrets
@@ -220,10 +221,8 @@ def _free_port():
 
 
 def _signal_group(process, number):
-    try:
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
         os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return  # it has ended by itself
 
 
 def _exit(number, _frame):

@@ -20,9 +20,6 @@ class CacheLimit:
     """The limit on the programs of operators that the process holds: the setting `program_cache_size`.
 
     When half of that number has been compiled, all caches are emptied, and what is used again is compiled again. So a call has nothing to note.
-
-    Attributes:
-        programs: how many there are at most.
     """
 
     def __init__(self):

@@ -20,9 +20,6 @@ from msjax.nn.cell.live import Members
 from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings
 
-# {cell: (structure version, weak references to its Parameters)}: a cache for zero_grad, which runs at each training step.
-_PARAMETERS = weakref.WeakKeyDictionary()
-
 
 class TorchNames(CellMembers, CellSettings, CellHooks):
     """The part of Cell with PyTorch's names."""
@@ -146,12 +143,11 @@ class TorchNames(CellMembers, CellSettings, CellHooks):
             >>> net.weight.grad is None
             True
         """
-        version, parameters = _PARAMETERS.get(self, (None, None))
-        if version != self._structure_version:
-            parameters = list(self.get_parameters())
-            _PARAMETERS[self] = self._structure_version, [weakref.ref(p) for p in parameters]
-        else:
-            parameters = [p for p in [ref() for ref in parameters] if p is not None]
+        version, parameters = getattr(self, "cached_parameters", (None, ()))
+        if version != self._structure_version:  # it runs at each training step
+            parameters = [weakref.ref(p) for p in self.get_parameters()]
+            object.__setattr__(self, "cached_parameters", (self._structure_version, parameters))
+        parameters = [p for p in [ref() for ref in parameters] if p is not None]
         for parameter in parameters:
             if parameter._grad is not None:
                 parameter._grad = None if set_to_none else wrap(jnp.zeros_like(parameter._grad._value))

@@ -47,11 +47,11 @@ class CompiledCacheSlot:
 
     Attributes:
         compiled_families: the programs compiled from it.
-        cached_children: (structure version, child cells in order).
+        cached_children, cached_parameters: (structure version, child cells in order, or weak references to all Parameters).
         present_hooks: its HookTable, kept outside of nnx's state: after a program, nnx writes that of the trace there.
     """
 
-    __slots__ = ("cached_children", "compiled_families", "present_hooks")
+    __slots__ = ("cached_children", "cached_parameters", "compiled_families", "present_hooks")
 
 
 class CellTree(CellPart):

@@ -94,8 +94,7 @@ class ModuleHooks(HookRegistry, HookSite):
     """The hooks of one nnx module and of the copies that nnx makes of it, by methods.
 
     Attributes:
-        path: of the module in its model.
-        cls, cls_name: the module's own class, and its name.
+        cls: the module's own class.
         owner: the user's module, and those copies that have the same hooks.
     """
 
