@@ -35,7 +35,7 @@ from msjax.ops.function.control.vjp import jvp as jvp, vjp as vjp
 keep_freed_memory()
 
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
-nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.bridge.cell_tree").cell_html(cell)
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.core.tools.display").tree(cell)._repr_html_()
 
 _PLACEHOLDERS = {
     **dict.fromkeys(

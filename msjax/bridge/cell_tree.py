@@ -9,13 +9,7 @@ from treescope import rendering_parts as parts
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.tools.describing import hooks_in_words, hooks_of
-from msjax.core.tools.display import tree
 from msjax.nn.cell.base import Cell
-
-
-def cell_html(cell: Cell) -> str:
-    """The HTML that a notebook shows for a cell: its `tree`."""
-    return tree(cell)._repr_html_()
 
 
 def cell_node(node: Cell, path: Any, subtree_renderer: Any) -> Any:

@@ -73,10 +73,6 @@ class Rule:
 # ---- jit
 
 
-def _jit_bodies(eqn):
-    return [Body(close(eqn.params["jaxpr"]), f"jit({eqn.params['name']})")]
-
-
 def _jit(interpreter, step, ins, index, probes):
     block, params = step.blocks[0], step.eqn.params
     key = (id(block.steps), len(index))
@@ -151,10 +147,6 @@ def while_parts(eqn: jex.JaxprEqn, ins: Sequence[Any]) -> tuple[Sequence[Any], S
     """The inputs of a while_loop: (constants of its condition, of its body, the state at first)."""
     n, m = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     return ins[:n], ins[n : n + m], ins[n + m :]
-
-
-def _scan_found(eqn, found, max_steps):
-    return [f.with_axis(eqn.params["length"]) for f in found[0]]
 
 
 def _scan(interpreter, step, ins, index, probes):
@@ -241,10 +233,6 @@ def _cond_bodies(eqn):
     return [Body(close(branch), "cond", barrier) for branch in eqn.params["branches"]]
 
 
-def _cond_found(eqn, found, max_steps):
-    return [f.with_count() for branch in found for f in branch]
-
-
 def _cond(interpreter, step, ins, index, probes):
     def branch(i):
         block = step.blocks[i]
@@ -328,10 +316,10 @@ def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: 
 
 # {name of a primitive: Rule}
 RULES: dict[str, Rule] = {
-    "jit": Rule(_jit_bodies, _jit, groups=True),
-    "scan": Rule(one_body("jaxpr", "scan"), _scan, _scan_found),
+    "jit": Rule(lambda eqn: [Body(close(eqn.params["jaxpr"]), f"jit({eqn.params['name']})")], _jit, groups=True),
+    "scan": Rule(one_body("jaxpr", "scan"), _scan, lambda eqn, found, _: [f.with_axis(eqn.params["length"]) for f in found[0]]),
     "while": Rule(_while_bodies, _while, _while_found),
-    "cond": Rule(_cond_bodies, _cond, _cond_found),
+    "cond": Rule(_cond_bodies, _cond, lambda eqn, found, _: [f.with_count() for branch in found for f in branch]),
     "remat2": Rule(_checkpoint_bodies, _checkpoint, groups=True),
     "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
     "custom_jvp_call": Rule(one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),

@@ -46,7 +46,10 @@ def _hooked_class(cls, make):
     for name in _methods(cls):
         # Set now, when flax has wrapped the class: a wrapped method would be a call of the module, for flax.
         setattr(new, name, _with_interceptor(cls, name))
-    new.apply = _with_variables(cls.apply)
+    apply = cls.apply
+    new.apply = functools.wraps(apply)(
+        lambda self, variables, *args, **kwargs: apply(self, _checked(self, variables), *args, **kwargs)
+    )
     for name in ("__getattribute__", "__getattr__"):  # flax runs setup when the second one is asked for what isn't there yet
         setattr(new, name, _with_hooked_parts(getattr(cls, name)))
     return new
@@ -87,14 +90,6 @@ def _with_hooked_parts(get):
         return value
 
     return attribute
-
-
-def _with_variables(apply):
-    @functools.wraps(apply)
-    def call(self, variables, *args, **kwargs):
-        return apply(self, _checked(self, variables), *args, **kwargs)
-
-    return call
 
 
 def _checked(module, variables):
