@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["SparseTensorDenseMatmul"]
@@ -60,7 +59,7 @@ class SparseTensorDenseMatmul(Cell):
     def construct(self, indices: Tensor, values: Tensor, sparse_shape: tuple[int, ...], dense: Tensor) -> Tensor:
         who = "SparseTensorDenseMatmul"
         for tensor, name in ((indices, "indices"), (values, "values"), (dense, "dense")):
-            check_tensor(tensor, name, who)
+            check_type(tensor, Tensor, name, who)
         if len(check_type(sparse_shape, tuple, "sparse_shape", who)) != 2 or dense.ndim != 2:
             raise ValueError(f"For '{who}', both should be matrices, but their shapes are {sparse_shape} and {dense.shape}.")
         fits = indices.ndim == 2 and indices.shape == (values.size, 2)

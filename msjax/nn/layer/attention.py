@@ -10,10 +10,9 @@ from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_positive_int, check_shape, check_value
+from msjax.core.base.checks import check_positive_int, check_shape, check_type, check_value
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dense import Dense
 from msjax.ops.function.nn_func.attention import ATTENTION
 
@@ -133,7 +132,7 @@ class MultiheadAttention(Cell):
         """Check the inputs; returns the masks, of bools or floats."""
         who = "MultiheadAttention"
         for x, name, size in ((query, "query", self.embed_dim), (key, "key", self.kdim), (value, "value", self.vdim)):
-            if check_tensor(x, name, who).ndim not in (2, 3) or x.ndim != query.ndim:
+            if check_type(x, Tensor, name, who).ndim not in (2, 3) or x.ndim != query.ndim:
                 raise ValueError(
                     f"For '{who}', the inputs should all have 3 axes, or 2 without a batch, but their shapes are "
                     f"{query.shape}, {key.shape} and {value.shape}."
@@ -148,14 +147,14 @@ class MultiheadAttention(Cell):
         at = 1 if first and query.ndim == 3 else 0
         length, sources = query.shape[at], key.shape[at]
         if mask is not None:
-            if check_tensor(mask, "attn_mask", who).dtype == mstype.uint8:
+            if check_type(mask, Tensor, "attn_mask", who).dtype == mstype.uint8:
                 mask = mask.astype(mstype.bool_)
             if mask.dtype != mstype.bool_ and mask.dtype.kind != "f":
                 raise ValueError(f"For '{who}', 'attn_mask' should be of bools, bytes or floats, but its dtype is {mask.dtype}.")
             expected = (length, sources) if mask.ndim == 2 else (batch * self.num_heads, length, sources)
             check_shape(mask, expected, "attn_mask", who)
         if padding is not None:
-            if check_tensor(padding, "key_padding_mask", who).dtype != mstype.bool_ and padding.dtype.kind != "f":
+            if check_type(padding, Tensor, "key_padding_mask", who).dtype != mstype.bool_ and padding.dtype.kind != "f":
                 raise ValueError(
                     f"For '{who}', 'key_padding_mask' should be of bools or floats, but its dtype is {padding.dtype}."
                 )

@@ -16,7 +16,6 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_type, check_value, is_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
 from msjax.ops.function.math_func.elementary import magnitude
@@ -71,7 +70,7 @@ class Flatten(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         start, end = self.start_dim, self.end_dim
-        n = max(check_tensor(x, "x", "Flatten").ndim, 1)
+        n = max(check_type(x, Tensor, "x", "Flatten").ndim, 1)
         if not (-n <= start < n and -n <= end < n):
             raise ValueError(f"For 'Flatten', axes {start} to {end} are out of range for an input of shape {x.shape}.")
         if start % n > end % n:
@@ -109,7 +108,7 @@ class Unflatten(Cell):
         )
 
     def construct(self, input_x: Tensor) -> Tensor:
-        axis = check_axis_of(check_tensor(input_x, "input_x", "Unflatten"), self.axis, "Unflatten")
+        axis = check_axis_of(check_type(input_x, Tensor, "input_x", "Unflatten"), self.axis, "Unflatten")
         shape = input_x.shape
         return arrange.reshape(input_x, shape[:axis] + self.unflattened_size + shape[axis + 1 :])
 

@@ -13,11 +13,10 @@ from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
-from msjax.core.base.checks import check_bool, check_kind, check_positive_int
+from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_shape, check_type
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
-from msjax.nn.layer.checks import check_init_shape, check_tensor
 from msjax.ops.function.linalg_func import layers
 
 __all__ = ["BiDense", "Dense", "Linear"]
@@ -93,13 +92,16 @@ class Dense(Cell):
 
 def _weights(who, shape, fan_in, weight_init, bias_init, has_bias, dtype):
     """The weight and the bias, or None, of a fully connected layer."""
-    weight_init = HeUniform(math.sqrt(5)) if weight_init is None else check_init_shape(weight_init, shape, "weight_init", who)
+    if isinstance(weight_init, Tensor):
+        check_shape(weight_init, shape, "weight_init", who)
+    weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
     weight = Parameter(initializer(weight_init, shape, dtype), name="weight")
     if not has_bias:
         return weight, None
-    out = shape[:1]
-    bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else check_init_shape(bias_init, out, "bias_init", who)
-    return weight, Parameter(initializer(bias_init, out, dtype), name="bias")
+    if isinstance(bias_init, Tensor):
+        check_shape(bias_init, shape[:1], "bias_init", who)
+    bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
+    return weight, Parameter(initializer(bias_init, shape[:1], dtype), name="bias")
 
 
 class Linear(Cell):
@@ -196,7 +198,7 @@ class BiDense(Cell):
 
     def construct(self, input1: Tensor, input2: Tensor) -> Tensor:
         for x, name, size in ((input1, "input1", self.in1_channels), (input2, "input2", self.in2_channels)):
-            check_tensor(x, name, "BiDense")
+            check_type(x, Tensor, name, "BiDense")
             if x.ndim == 0 or x.shape[-1] != size:
                 raise ValueError(f"For 'BiDense', the last axis of '{name}' should have size {size}, but its shape is {x.shape}.")
         if input1.shape[:-1] != input2.shape[:-1]:

@@ -12,7 +12,6 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_float, check_in_range, check_type
 from msjax.engine.autograd.inplace import written
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.streams import mask_stream, streams_are_open
 from msjax.ops.function.nn_func.dropouts import dropout_from_state
 
@@ -64,7 +63,7 @@ class Dropout(Cell):
         p = 1 - self.keep_prob if self.p is None else self.p
         if p == 0:
             return x
-        if check_tensor(x, "x", "Dropout").dtype.kind not in "fc":
+        if check_type(x, Tensor, "x", "Dropout").dtype.kind not in "fc":
             raise TypeError(f"For 'Dropout', the input should be of floats, but its dtype is {x.dtype}.")
         if self._masks is not None and streams_are_open():
             return dropout_from_state(x, self._masks.next_state(x.shape), p)

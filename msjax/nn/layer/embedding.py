@@ -26,7 +26,6 @@ from msjax.core.base.checks import (
     check_value,
 )
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
@@ -189,7 +188,7 @@ class EmbeddingExt(Cell):
             if padding_idx is not None:
                 table[padding_idx] = 0
         else:
-            fits = tuple(check_tensor(_weight, "_weight", who).shape) == shape
+            fits = tuple(check_type(_weight, Tensor, "_weight", who).shape) == shape
             check_value(_weight, fits, f"have shape {shape}", "_weight", who)
             table = _weight
         self.weight: Parameter = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
@@ -381,7 +380,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     def construct(self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor) -> Tensor:
         who = "MultiFieldEmbeddingLookup"
         _check_ids(field_ids, who)
-        check_tensor(input_values, "input_values", who)
+        check_type(input_values, Tensor, "input_values", who)
         rows = super().construct(input_indices)
         if not input_indices.shape == input_values.shape == field_ids.shape or input_indices.ndim != 2:
             raise ValueError(

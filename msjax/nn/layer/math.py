@@ -13,7 +13,6 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import ordering
 from msjax.ops.function.linalg_func import linear
@@ -24,7 +23,7 @@ __all__ = [
 
 
 def _check_float(x, name, who, types=(mstype.float16, mstype.float32)):
-    if check_tensor(x, name, who).dtype not in types:
+    if check_type(x, Tensor, name, who).dtype not in types:
         raise TypeError(f"For '{who}', '{name}' should be of {' or '.join(map(str, types))}, but its dtype is {x.dtype}.")
 
 

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.diagonals import tril, triu
 
@@ -15,7 +14,7 @@ __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
 
 def _check_matrix(x, who):
-    check_value(x, check_tensor(x, "x", who).ndim >= 2, "have at least 2 axes", "the input", who)
+    check_value(x, check_type(x, Tensor, "x", who).ndim >= 2, "have at least 2 axes", "the input", who)
 
 
 class Tril(Cell):
@@ -100,7 +99,7 @@ class MatrixDiag(Cell):
     """
 
     def construct(self, input_x: Tensor) -> Tensor:
-        return _matrix_diag(check_tensor(input_x, "input_x", "MatrixDiag"))
+        return _matrix_diag(check_type(input_x, Tensor, "input_x", "MatrixDiag"))
 
 
 class MatrixDiagPart(Cell):
@@ -146,4 +145,4 @@ class MatrixSetDiag(Cell):
 
     def construct(self, input_x: Tensor, diagonal: Tensor) -> Tensor:
         _check_matrix(input_x, "MatrixSetDiag")
-        return _matrix_set_diag(input_x, check_tensor(diagonal, "diagonal", "MatrixSetDiag"))
+        return _matrix_set_diag(input_x, check_type(diagonal, Tensor, "diagonal", "MatrixSetDiag"))

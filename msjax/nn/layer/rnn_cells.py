@@ -13,10 +13,9 @@ from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int, check_value
+from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_positive_int, check_type, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.platforms import on_cpu
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
@@ -248,7 +247,7 @@ def _check_state(state, name, who):
     """The tuple of the Tensors of an LSTM's state."""
     check_kind(state, isinstance(state, tuple) and len(state) == 2, "be a tuple of two Tensors", name, who)
     for part in state:
-        check_tensor(part, name, who)
+        check_type(part, Tensor, name, who)
     return state
 
 
@@ -272,7 +271,7 @@ class _RNNCellBase(Cell):
 
     def _advance(self, x, h, c=None):
         who = type(self).__name__
-        check_tensor(x, "x", who)
+        check_type(x, Tensor, "x", who)
         shapes = ((x, "x", self.input_size), (h, "hx", self.hidden_size), (c, "hx", self.hidden_size))
         for value, name, size in shapes:
             if value is None:
@@ -321,7 +320,7 @@ class RNNCell(_RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_tensor(hx, "hx", "RNNCell"))
+        return self._advance(x, check_type(hx, Tensor, "hx", "RNNCell"))
 
 
 class GRUCell(_RNNCellBase):
@@ -343,7 +342,7 @@ class GRUCell(_RNNCellBase):
         super().__init__("gru", input_size, hidden_size, has_bias, dtype)
 
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_tensor(hx, "hx", "GRUCell"))
+        return self._advance(x, check_type(hx, Tensor, "hx", "GRUCell"))
 
 
 class LSTMCell(_RNNCellBase):

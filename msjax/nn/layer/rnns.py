@@ -12,10 +12,9 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.tensor import wrap
-from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int, check_shape
+from msjax.common.tensor import Tensor, wrap
+from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int, check_shape, check_type
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.rnn_cells import _KINDS, RECURRENCES, STEPS, _check_state
 
@@ -105,7 +104,7 @@ class _RNNBase(Cell):
     def _check(self, x, hx, seq_length):
         """Check the inputs; returns the initial state, a pair of Tensors or Nones."""
         who = type(self).__name__
-        check_tensor(x, "x", who)
+        check_type(x, Tensor, "x", who)
         if x.dtype.kind != "f":
             raise TypeError(f"For '{who}', 'x' should be of floats, but its dtype is {x.dtype}.")
         if x.ndim != 3 or x.shape[2] != self.input_size:
@@ -119,7 +118,7 @@ class _RNNBase(Cell):
         elif self.is_lstm:
             states = _check_state(hx, "hx", who)
         else:
-            states = (check_tensor(hx, "hx", who), None)
+            states = (check_type(hx, Tensor, "hx", who), None)
         expected = (self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size)
         for state in states:
             if state is None:
@@ -128,7 +127,7 @@ class _RNNBase(Cell):
                 raise TypeError(f"For '{who}', 'hx' should have the dtype of 'x', {x.dtype}, but its dtype is {state.dtype}.")
             check_shape(state, expected, "hx", who)
         if seq_length is not None:
-            if check_tensor(seq_length, "seq_length", who).dtype not in (mstype.int32, mstype.int64):
+            if check_type(seq_length, Tensor, "seq_length", who).dtype not in (mstype.int32, mstype.int64):
                 raise TypeError(f"For '{who}', 'seq_length' should be of Int32 or Int64, but its dtype is {seq_length.dtype}.")
             check_shape(seq_length, (batch,), "seq_length", who)
         return states

@@ -8,7 +8,6 @@ from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_axis_of, check_kind, check_type
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.primitive import Primitive
 
 __all__ = ["TimeDistributed"]
@@ -49,7 +48,7 @@ class TimeDistributed(Cell):
         self.reshape_with_axis = reshape_with_axis
 
     def construct(self, inputs: Tensor) -> Tensor:
-        check_tensor(inputs, "inputs", "TimeDistributed")
+        check_type(inputs, Tensor, "inputs", "TimeDistributed")
         time, other = (check_axis_of(inputs, axis, "TimeDistributed") for axis in (self.time_axis, self.reshape_with_axis or 0))
         if self.reshape_with_axis is None:
             steps = [self.layer(ops.squeeze(step, time)) for step in ops.split(inputs, 1, time)]

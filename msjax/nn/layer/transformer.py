@@ -15,7 +15,6 @@ from msjax.core.base.checks import check_one_of, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import GELU, ReLU
 from msjax.nn.layer.attention import MultiheadAttention
-from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.container import CellList
 from msjax.nn.layer.dense import Dense
 from msjax.nn.layer.dropout import Dropout
@@ -353,7 +352,7 @@ class Transformer(Cell):
         memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
         for x, name in ((src, "src"), (tgt, "tgt")):
-            if check_tensor(x, name, "Transformer").ndim not in (2, 3) or x.shape[-1] != self.d_model:
+            if check_type(x, Tensor, name, "Transformer").ndim not in (2, 3) or x.shape[-1] != self.d_model:
                 raise ValueError(f"For 'Transformer', '{name}' should have {self.d_model} features, but its shape is {x.shape}.")
         batch = 0 if self.batch_first else 1
         if src.ndim != tgt.ndim or (src.ndim == 3 and src.shape[batch] != tgt.shape[batch]):

@@ -23,7 +23,6 @@ from msjax.core.base.checks import (
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
-from msjax.nn.layer.checks import check_tensor
 from msjax.nn.loss.loss import LossBase, LossLayer, check_weight
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, reduction
@@ -365,7 +364,7 @@ class SampledSoftmaxLoss(LossBase):
 
     def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
         for name, value in (("weights", weights), ("biases", biases), ("labels", labels), ("logits", logits)):
-            check_tensor(value, name, "SampledSoftmaxLoss")
+            check_type(value, Tensor, name, "SampledSoftmaxLoss")
         labels = labels.expand_dims(1) if labels.ndim == 1 else labels
         fits = labels.shape == (logits.shape[0], self.num_true)
         check_value(labels, fits, f"have shape ({logits.shape[0]}, {self.num_true})", "labels", "SampledSoftmaxLoss")

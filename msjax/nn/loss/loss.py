@@ -11,7 +11,6 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, check_same_shape, check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.function_layer import Layer
-from msjax.nn.layer.checks import check_tensor
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, losses as ops
 
@@ -76,7 +75,7 @@ class LossLayer(Layer, LossBase):
 
 def check_weight(weight: Tensor | None, name: str, who: str) -> Tensor | None:
     """The weight, if it is a Tensor or None; TypeError otherwise."""
-    return None if weight is None else check_tensor(weight, name, who)
+    return None if weight is None else check_type(weight, Tensor, name, who)
 
 
 # ---- differences
