@@ -1,4 +1,4 @@
-"""Layers that are a function and its settings."""
+"""Layers that are a function and its settings, and operators that layers offer as attributes, for layers derived from them."""
 
 from __future__ import annotations
 
@@ -114,3 +114,19 @@ class OfInputX(Layer):
 
     def construct(self, input_x: TensorLike) -> Tensor:
         return self._function(input_x, *self._values())
+
+
+class PrimitiveAttribute:
+    """An operator made from its layer whenever the attribute is read; a layer may assign another one.
+
+    Layers themselves call the functions, so that no operator is made with a layer.
+
+    Args:
+        make (callable): from the layer to the operator.
+    """
+
+    def __init__(self, make: Callable[..., Any]):
+        self.make = make
+
+    def __get__(self, cell: Cell | None, owner: type[Cell] | None = None) -> Any:
+        return self if cell is None else self.make(cell)

@@ -15,7 +15,7 @@ from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.primitive_attributes import PrimitiveAttribute
+from msjax.nn.function_layer import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
 from msjax.ops.function.nn_func.sliding import n_ints

@@ -13,8 +13,7 @@ from msjax.common.typing import InitLike, TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_number, check_positive_int, check_value
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.function_layer import OfInputX
-from msjax.nn.primitive_attributes import PrimitiveAttribute
+from msjax.nn.function_layer import OfInputX, PrimitiveAttribute
 from msjax.ops.function.nn_func import local_response, normalization as ops
 from msjax.ops.operations import nn_ops
 

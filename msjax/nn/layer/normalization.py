@@ -21,7 +21,7 @@ from msjax.core.base.checks import (
 )
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
-from msjax.nn.primitive_attributes import PrimitiveAttribute
+from msjax.nn.function_layer import PrimitiveAttribute
 from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
 

@@ -8,8 +8,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_positive_int, check_value
 from msjax.nn.cell.base import Cell
-from msjax.nn.function_layer import Layer, OfX
-from msjax.nn.primitive_attributes import PrimitiveAttribute
+from msjax.nn.function_layer import Layer, OfX, PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops, unpooling
 from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import pooling_ops
