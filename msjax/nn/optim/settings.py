@@ -163,10 +163,11 @@ class CompiledStep:
             # What an array is made for: its dtype, and the mesh of `jax.set_mesh`.
             made_for = jax.config.jax_enable_x64, jax.sharding.get_abstract_mesh()  # pyright: ignore[reportAttributeAccessIssue]
             program, given, known, given_for = last
-            if program is None or given_for != made_for:
-                program = self._program(values, args)
-                known, given = len(program.operands), program.given(values)
+            program = program if given_for == made_for else None
             while True:
+                if program is None:
+                    program = self._program(values, args)
+                    known, given = len(program.operands), program.given(values)
                 program.values = values
                 try:
                     out = program.compiled(given, *args)
@@ -174,14 +175,11 @@ class CompiledStep:
                     if not is_nested(error):
                         raise
                     return self._step(values, *args)
-                if not program.fits(values) or len(program.operands) != known:
-                    # Another trace, for other shapes, has found more.
-                    program = self._program(values, args)
-                    known, given = len(program.operands), program.given(values)
-                    continue
-                if not is_tracer(given[0]):
-                    last = program, given, known, made_for
-                return out
+                if program.fits(values) and len(program.operands) == known:
+                    if not is_tracer(given[0]):
+                        last = program, given, known, made_for
+                    return out
+                program = None  # another trace, for other shapes, has found more
 
         return run
 
