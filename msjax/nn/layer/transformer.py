@@ -230,9 +230,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """A transformer's decoder: copies of a layer, with weights of their own that start as the same.
-
-    Of a `TransformerDecoderLayer`, the settings are taken, and the copies' weights are new, as in MindSpore; any other cell is copied with its weights.
+    """A transformer's decoder: copies of a layer, made as those of a `TransformerEncoder`.
 
     Args:
         decoder_layer (Cell): the layer, such as `TransformerDecoderLayer`.
