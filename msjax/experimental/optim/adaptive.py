@@ -127,9 +127,8 @@ class ASGD(Optimizer):
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
-        return averaged(
-            c, u.value, u.grad, *u.slots, u.context["eta"].astype(u.value.dtype), u.context["mu"].astype(u.value.dtype)
-        )
+        eta, mu = (u.context[name].astype(u.value.dtype) for name in ("eta", "mu"))
+        return averaged(c, u.value, u.grad, *u.slots, eta, mu)
 
 
 class RMSprop(Optimizer):

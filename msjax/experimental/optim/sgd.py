@@ -59,6 +59,5 @@ class SGD(Optimizer):
         if not c.momentum:
             return u.value - u.rate * u.grad, *u.slots
         accum, first = u.slots
-        return *formulas.sgd(u.value, accum, u.grad, u.rate, c.momentum, c.dampening, c.nesterov, first > 0), jnp.zeros_like(
-            first
-        )
+        moved = formulas.sgd(u.value, accum, u.grad, u.rate, c.momentum, c.dampening, c.nesterov, first > 0)
+        return *moved, jnp.zeros_like(first)
