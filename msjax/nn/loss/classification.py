@@ -163,9 +163,8 @@ class CTCLoss(LossLayer):
     zero_infinity: bool = False
 
     def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        return ctc.ctc_loss(
-            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
-        )[0]  # fmt: skip
+        settings = self.blank, self.reduction, self.zero_infinity
+        return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, *settings)[0]
 
 
 @operator(3)

@@ -118,9 +118,8 @@ def _reduce(values, how):
     axis = {"mean_batch": 0, "sum_batch": 0, "mean_channel": 1, "sum_channel": 1}.get(how)
     if axis is None:
         return values, there
-    return (mean(values, there.astype(np.float64), axis)[0] if how.startswith("mean") else values.sum(axis=axis)), there.sum(
-        axis=axis
-    )
+    reduced = mean(values, there.astype(np.float64), axis)[0] if how.startswith("mean") else values.sum(axis=axis)
+    return reduced, there.sum(axis=axis)
 
 
 class ConfusionMatrixMetric(Metric):

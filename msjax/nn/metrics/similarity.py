@@ -31,12 +31,9 @@ class Dice(MeanMetric):
     def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
         check_same_shape(pred, label, "both inputs", "Dice.update")
-        both, squares = (
-            np.dot(pred.ravel(), label.ravel()),
-            np.dot(pred.ravel(), pred.ravel()) + np.dot(label.ravel(), label.ravel()),
-        )
-        self._sum += 2 * float(both) / (float(squares) + self.smooth)
         self._count += len(label)
+        pred, label = pred.ravel(), label.ravel()
+        self._sum += 2 * float(np.dot(pred, label)) / (float(np.dot(pred, pred) + np.dot(label, label)) + self.smooth)
 
 
 class CosineSimilarity(Metric):
