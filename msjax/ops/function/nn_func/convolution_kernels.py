@@ -163,7 +163,7 @@ def convolve(x: TensorLike, weight: TensorLike, stride: Ints, padding: int | Int
     def run(kernel, x, weight):
         if kernel is _plain:
             return _plain(x, weight, *settings)
-        return on_cpu(lambda x, weight: kernel(x, weight, *settings), lambda x, weight: _plain(x, weight, *settings), x, weight)
+        return on_cpu(_of_operands(kernel, settings), _of_operands(_plain, settings), x, weight)
 
     if rewrite in _TANGENTS:
         return _with_tangents(rewrite, run)(x, weight)
@@ -178,12 +178,12 @@ def _convolve_on_cpu(x, weight, *settings):
         return _with_tangents(rewrite, lambda kernel, x, weight: kernel(x, weight, *settings))(x, weight)
     if rewrite in (tiles, _split_groups):
         return rewrite(x, weight, *settings)
-
     # The intermediate copies are several times as large as the input: recompute them in the backward pass.
-    def run(x, weight):
-        return rewrite(x, weight, *settings)
+    return jax.checkpoint(_of_operands(rewrite, settings), prevent_cse=False)(x, weight)
 
-    return jax.checkpoint(run, prevent_cse=False)(x, weight)
+
+def _of_operands(kernel, settings):
+    return lambda x, weight: kernel(x, weight, *settings)
 
 
 def _plain(x, weight, stride, padding, dilation, group):
@@ -300,10 +300,7 @@ def _shifted_sums_of_output(ct, weight, windows, group):
 def _by_pieces(kernel, count, x, weight, *settings):
     """A kernel for `count` examples at a time, so that their windows stay in the cache."""
 
-    @functools.partial(jax.checkpoint, prevent_cse=False)
-    def run(x, weight):
-        return kernel(x, weight, *settings)
-
+    run = jax.checkpoint(_of_operands(kernel, settings), prevent_cse=False)
     if count >= len(x) or any(jax.typeof(x).sharding.spec):  # over devices, by explicit axes of a mesh
         return run(x, weight)
     full = len(x) - len(x) % count
@@ -354,12 +351,7 @@ def _wide_windows(x, weight, *settings):
     if not _in_one_row(x):
         return _plain(x, weight, *settings)
 
-    def wide(x, weight):
-        return wide_windows(x, weight, *settings)
-
-    def plain(x, weight):
-        return _plain(x, weight, *settings)
-
+    wide, plain = _of_operands(wide_windows, settings), _of_operands(_plain, settings)
     # The intermediate copies are several times as large as the image: recompute them in the backward pass.
     run = jax.checkpoint(lambda x, weight: jax.lax.cond(jnp.isfinite(x).all(), wide, plain, x, weight), prevent_cse=False)
     return run(x, weight)
