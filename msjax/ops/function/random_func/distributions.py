@@ -97,11 +97,15 @@ def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number,
         >>> print(ops.normal((3, 1), Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
-    sizes = shape_of(shape, "normal")
-    drawn = seeded_normal("normal", seed, sizes)
+    return _drawn(seeded_normal, _NORMAL_OF, _NORMAL, "normal", shape, (mean, stddev), seed)
+
+
+def _drawn(seeded, of_drawn, by_key, name, shape, parameters, seed):
+    sizes = shape_of(shape, name)
+    drawn = seeded(name, seed, sizes)
     if drawn is not None:
-        return apply(_NORMAL_OF, (mean, stddev, drawn))
-    return apply(_NORMAL, (mean, stddev, next_key(seed)), (sizes,))
+        return apply(of_drawn, (*parameters, drawn))
+    return apply(by_key, (*parameters, next_key(seed)), (sizes,))
 
 
 @partial(Op, "laplace")
@@ -130,15 +134,7 @@ def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | 
         >>> print(ops.laplace((2, 3), 0.0, 1.0).shape)
         (2, 3)
     """
-    return _drawn_laplace("laplace", shape, mean, lambda_param, seed)
-
-
-def _drawn_laplace(name, shape, mean, scale, seed):
-    sizes = shape_of(shape, name)
-    units = seeded_units(name, seed, sizes)
-    if units is not None:
-        return apply(_LAPLACE_OF, (mean, scale, units))
-    return apply(LAPLACE, (mean, scale, next_key(seed)), (sizes,))
+    return _drawn(seeded_units, _LAPLACE_OF, LAPLACE, "laplace", shape, (mean, lambda_param), seed)
 
 
 def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
@@ -148,7 +144,7 @@ def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
         >>> print(ops.standard_laplace((2, 3)).shape)
         (2, 3)
     """
-    return _drawn_laplace("standard_laplace", shape, 0.0, 1.0, seed)
+    return _drawn(seeded_units, _LAPLACE_OF, LAPLACE, "standard_laplace", shape, (0.0, 1.0), seed)
 
 
 @partial(Op, "gamma")
