@@ -189,13 +189,11 @@ def interpolate(
     sizes, steps = _target_sizes(input, size, scale_factor, recompute_scale_factor, who)
     if align_corners is not None:
         check_bool(align_corners, "align_corners", who)
+        if mode == "area" or mode.startswith("nearest"):
+            raise ValueError(f"For '{who}', the mode {mode!r} takes no 'align_corners'.")
     if mode == "area":
-        if align_corners is not None:
-            raise ValueError(f"For '{who}', the mode 'area' takes no 'align_corners'.")
         return adaptive_avg_pool1d(input, sizes[0]) if input.ndim == 3 else apply(ADAPTIVE_AVG_POOL, (input,), (sizes,))
     if mode.startswith("nearest"):
-        if align_corners is not None:
-            raise ValueError(f"For '{who}', the mode {mode!r} takes no 'align_corners'.")
         return resize(input, sizes, "nearest", "plain" if mode == "nearest" else "half", steps)
     kind = "cubic" if mode == "bicubic" else "linear"
     return resize(input, sizes, kind, "corners" if align_corners else "half", None if align_corners else steps)

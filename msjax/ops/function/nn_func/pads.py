@@ -75,9 +75,7 @@ def pad(input_x: Tensor, padding: Sequence[int] | Tensor, mode: str = "constant"
     widths = widths_from_last(padding, input_x.ndim)
     if mode == "constant":
         return pad_constant(input_x, 0 if value is None else value, widths)
-    check_value(
-        mode, mode in ("reflect", "replicate", "circular"), "be 'constant', 'reflect', 'replicate' or 'circular'", "mode", "pad"
-    )
+    check_one_of(mode, ("constant", "reflect", "replicate", "circular"), "mode", "pad")
     if value is not None and value != 0:
         raise ValueError(f"For 'pad', the mode {mode!r} takes no 'value', but got {value}.")
     return pad_mirrored(input_x, widths, mode)
