@@ -118,9 +118,9 @@ def operator(
                 if i < len(args):
                     raise TypeError(f"{op.name}() got two values for argument {key!r}.")
                 values[i] = value
-            for key, value in zip(names, values):
-                if value is inspect.Parameter.empty:
-                    raise TypeError(f"{op.name}() misses its argument {key!r}.")
+            for i in range(len(args), total):
+                if values[i] is inspect.Parameter.empty:
+                    raise TypeError(f"{op.name}() misses its argument {names[i]!r}.")
             return values
 
         def checked_call(args, kwargs):

@@ -43,11 +43,16 @@ def loss(operands: int = 2, name: str | None = None, *, arrays: bool = False, **
         who, parameters = kernel.__name__, inspect.signature(kernel).parameters
 
         def prepare(values):
-            given = dict(zip(parameters, values))
-            require_tensors(who, **{key: given[key] for key in required})
-            check_reduction(given["reduction"], who)
-            return [*(given | {key: float(check_number(given[key], key, who, **numbers[key])) for key in numbers}).values()]
+            for key, value in zip(required, values):
+                check_type(value, Tensor, key, who)
+            check_reduction(values[place], who)
+            values = list(values) if numbers else values
+            for key, i in settings:
+                values[i] = float(check_number(values[i], key, who, **numbers[key]))
+            return values
 
+        places = {key: i for i, key in enumerate(parameters)}
+        place, settings = places["reduction"], [(key, places[key]) for key in numbers]
         required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty and not arrays]
         return operator(operands, numbers=[*numbers], name=name, prepare=prepare)(kernel)
 
