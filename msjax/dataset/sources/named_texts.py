@@ -103,16 +103,8 @@ class _Named(RowsOfFiles):
         who, files = type(self).__name__, self._usages
         folder = check_folder(dataset_dir, who)
         usage = check_usage(usage, (*files, "all"), who)
-        names = [*files.values()] if usage == "all" else [files[usage]]
-        super().__init__(
-            [os.path.join(folder, name) for name in names],
-            num_samples,
-            num_parallel_workers,
-            shuffle,
-            num_shards,
-            shard_id,
-            cache,
-        )
+        paths = [os.path.join(folder, name) for use, name in files.items() if usage in (use, "all")]
+        super().__init__(paths, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
     def _columns(self):
         return list(self._titles)
@@ -126,16 +118,15 @@ class _Named(RowsOfFiles):
 
 
 class _NamedWorkersLast(_Named):
-    """The same, with the order that some datasets have of their arguments."""
+    """The same, with the order that some datasets have of their arguments, and of their files: that of the table."""
+
+    _sorts = False
 
     def __init__(
         self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, shuffle: Any = Shuffle.GLOBAL,
         num_shards: int | None = None, shard_id: int | None = None, num_parallel_workers: int | None = None, cache: object = None,
     ):  # fmt: skip
         super().__init__(dataset_dir, usage, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-        # In the order of the table, not in that of their names.
-        names = [*self._usages.values()]
-        self._files.sort(key=lambda path: names.index(os.path.basename(path)))
 
 
 _DOC = """Rows of the files {files} in a folder.

@@ -88,14 +88,18 @@ class Multi30kDataset(_Translations):
         self._languages = _languages(language_pair, ("en", "de"), who)
         if self._languages not in (("en", "de"), ("de", "en")):
             raise ValueError(f"For '{who}', 'language_pair' should be ['en', 'de'] or ['de', 'en'], but got {language_pair}.")
-        parts = [*self._PARTS.values()] if usage == "all" else [self._PARTS[usage]]
+        parts = [part for use, part in self._PARTS.items() if usage in (use, "all")]
         files = [os.path.join(folder, f"{part}.{self._languages[0]}") for part in parts]
         super().__init__(
             files, num_samples, num_parallel_workers, True if shuffle is None else shuffle, num_shards, shard_id, cache
         )
 
 
-class IWSLT2016Dataset(_Translations):
+class _Talks(_Translations):
+    _sorts = False
+
+
+class IWSLT2016Dataset(_Talks):
     """Talks in two languages, English and ``ar``, ``cs``, ``de`` or ``fr``.
 
     Columns: `text` and `translation`.
@@ -131,10 +135,9 @@ class IWSLT2016Dataset(_Translations):
         folder = os.path.join(folder, "texts", first, second, f"{first}-{second}")
         files = _talk_files(folder, "IWSLT16", self._languages, sets, usage)
         super().__init__(files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-        self._files = files  # not in the order of their names
 
 
-class IWSLT2017Dataset(_Translations):
+class IWSLT2017Dataset(_Talks):
     """Talks in two of the languages ``de``, ``en``, ``it``, ``nl`` and ``ro``.
 
     Columns: `text` and `translation`.
@@ -160,7 +163,6 @@ class IWSLT2017Dataset(_Translations):
             {"train": None, "valid": "dev2010", "test": "tst2010"}, usage,
         )  # fmt: skip
         super().__init__(files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
-        self._files = files  # not in the order of their names
 
 
 _TALKS_16 = [pair for other in ("ar", "cs", "de", "fr") for pair in (("en", other), (other, "en"))]
@@ -178,8 +180,8 @@ def _checked_pair(pair, known, who):
 def _talk_files(folder, start, languages, sets, usage):
     """The files of the first language."""
     first, pair = languages[0], "-".join(languages)
-    files = {
-        use: os.path.join(folder, f"train.tags.{pair}.{first}" if name is None else f"{start}.TED.{name}.{pair}.{first}.xml")
+    return [
+        os.path.join(folder, f"train.tags.{pair}.{first}" if name is None else f"{start}.TED.{name}.{pair}.{first}.xml")
         for use, name in sets.items()
-    }
-    return [*files.values()] if usage == "all" else [files[usage]]
+        if usage in (use, "all")
+    ]
