@@ -202,11 +202,18 @@ class Dataset(DatasetMethods):
         """Accepted for compatibility with MindSpore, without effect: workers end with their iterator."""
 
 
-class OneToOne(Dataset):
-    """An operation whose rows are its input's, one by one."""
+class AsMany(Dataset):
+    """An operation that gives as many rows as its input has: by default the same."""
 
     def _count(self, endless):
         return self._inputs[0]._count(endless)
+
+    def _rows(self, run):
+        return self._inputs[0]._rows(run.child())
+
+
+class OneToOne(AsMany):
+    """An operation whose rows are its input's, one by one."""
 
     def _subset(self, indices):
         child = self._inputs[0]._subset(indices)

@@ -66,7 +66,7 @@ class RenameDataset(OneToOne):
 
     def _rows(self, run):
         self._columns()
-        return self._inputs[0]._rows(run.child())
+        return super()._rows(run)
 
 
 class FilterDataset(Dataset):

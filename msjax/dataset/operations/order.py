@@ -10,12 +10,12 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_type, check_value, is_int
 from msjax.dataset.checks import LARGEST
-from msjax.dataset.dataset import Dataset
+from msjax.dataset.dataset import AsMany, Dataset
 from msjax.dataset.operations.sync import conditions
 from msjax.dataset.run import Run, draw_seed
 
 
-class ShuffleDataset(Dataset):
+class ShuffleDataset(AsMany):
     """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones.
 
     Args:
@@ -35,9 +35,6 @@ class ShuffleDataset(Dataset):
             raise RuntimeError("No shuffle after sync operators: 'shuffle' reads rows before 'sync_update' can let them pass.")
         self._inputs = (dataset,)
         self._buffer_size = check_int(buffer_size, "buffer_size", "shuffle", low=2, high=LARGEST)
-
-    def _count(self, endless):
-        return self._inputs[0]._count(endless)
 
     def is_shuffled(self) -> bool:
         return True

@@ -41,15 +41,7 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
 
 
 # The types of MindRecord files that hold the values of a column.
-_STORED = {
-    "int8": "int32",
-    "int16": "int32",
-    "uint8": "int32",
-    "uint16": "int32",
-    "bool": "int32",
-    "uint32": "int64",
-    "float16": "float32",
-}
+_STORED = {**dict.fromkeys(("int8", "int16", "uint8", "uint16", "bool"), "int32"), "uint32": "int64", "float16": "float32"}
 
 
 def _field(value, name):

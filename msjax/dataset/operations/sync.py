@@ -10,10 +10,10 @@ from typing import Any
 from msjax.core.base.checks import check_int, check_type, is_int
 from msjax.core.base.errors import check_function
 from msjax.dataset import config
-from msjax.dataset.dataset import Dataset
+from msjax.dataset.dataset import AsMany, Dataset
 
 
-class SyncWaitDataset(Dataset):
+class SyncWaitDataset(AsMany):
     """Let rows wait until `sync_update` is called on what is made of this dataset, so that the program can change how they are made.
 
     Args:
@@ -59,9 +59,6 @@ class SyncWaitDataset(Dataset):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _changed=threading.Condition())
-
-    def _count(self, endless):
-        return self._inputs[0]._count(endless)
 
     def _rows(self, run):
         for row in self._inputs[0]._rows(run.child()):

@@ -6,10 +6,10 @@ import itertools
 import threading
 
 from msjax.core.base.checks import check_bool
-from msjax.dataset.dataset import Dataset
+from msjax.dataset.dataset import AsMany, Dataset
 
 
-class TransferDataset(Dataset):
+class TransferDataset(AsMany):
     """The dataset with a method `send(num_epochs)`, which reads its rows in a thread.
 
     No operator takes rows out of a queue here, so what `send` reads is dropped, as it is by MindSpore on a CPU: it is for what a pipeline does
@@ -39,12 +39,6 @@ class TransferDataset(Dataset):
         check_bool(create_data_info_queue, "create_data_info_queue", "device_que")
         self._inputs = (dataset,)
         self._goes_on, self._released = threading.Event(), False
-
-    def _count(self, endless):
-        return self._inputs[0]._count(endless)
-
-    def _rows(self, run):
-        return self._inputs[0]._rows(run.child())
 
     def send(self, num_epochs: int = -1) -> None:
         """Begin to read the rows of so many epochs; -1: until `release`."""
