@@ -17,6 +17,7 @@ class Draws:
     """
 
     _generator: type[Any] = Mersenne32  # of orders
+    _mixes_on = True  # whether `mixed` starts with the order of the pass before
 
     def __init__(self, seed: int, kept: dict[str, Any]):
         self._seed, self._kept = seed, kept
@@ -42,8 +43,8 @@ class Draws:
     def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
         """At most `count` of the items, mixed."""
         chosen = items[:count]
-        order = self._order_so_far(len(chosen))
-        Mersenne32(self._seed).shuffle(order)
+        order = self._order_so_far(len(chosen)) if self._mixes_on else list(range(len(chosen)))
+        self._generator(self._seed).shuffle(order)
         return chosen[order]
 
     def weighted(self, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
@@ -101,7 +102,7 @@ class RecordDraws(Draws):
     Shards (`shared`) start with the order of the files in each pass.
     """
 
-    _generator = MinimalStandard
+    _generator, _mixes_on = MinimalStandard, False
 
     def __init__(self, seed: int, kept: dict[str, Any], shared: bool = False):
         super().__init__(seed + 1, kept)
@@ -111,9 +112,3 @@ class RecordDraws(Draws):
         if self._shared:
             return np.array(self._fresh_order(size), np.int64)
         return super().order(size)
-
-    def mixed(self, items: np.ndarray, count: int) -> np.ndarray:
-        chosen = items[:count]
-        order = list(range(len(chosen)))
-        MinimalStandard(self._seed).shuffle(order)
-        return chosen[order]

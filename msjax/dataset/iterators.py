@@ -42,6 +42,8 @@ class Iterator:
         [[5, 6], [5, 6]]
     """
 
+    _row: abc.Callable[[list[Any]], Any]
+
     def __init__(
         self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: str | Sequence[str] | None = None
     ):
@@ -102,9 +104,6 @@ class Iterator:
         self._rows, self._epoch = None, self._epoch + 1
         if self._epoch == self._num_epochs:
             self._pools.close()
-
-    def _row(self, values):
-        raise NotImplementedError
 
     def stop(self) -> None:
         """End the iterator and its workers; asking for another row then is a RuntimeError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,8 @@ class _Band(AudioTransform):
 
     # What the argument is called that is the frequency.
     _frequency = "central_freq"
+    # The coefficients of the input and of the output, from the cosine of the frequency and the half width of the band.
+    _design: Callable[[Any, Any], tuple[Any, ...]]
 
     def __init__(self, sample_rate: int, central_freq: float, Q: float = 0.707):
         who = type(self).__name__
@@ -104,10 +106,6 @@ class _Band(AudioTransform):
         self.Q = check_real(Q, "Q", who, above=0, high=1)
         self._w = 2 * np.pi * central_freq / sample_rate
         self._alpha = np.sin(self._w) / (2 * Q)
-
-    def _design(self, c, alpha):
-        """The coefficients of the input and of the output, from the cosine of the frequency and the half width of the band."""
-        raise NotImplementedError
 
     def _sound(self, sound):
         coefficients = self._design(np.cos(self._w), self._alpha)

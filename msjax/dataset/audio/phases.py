@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,13 @@ class _OfComplex(AudioTransform):
     """The base of transforms of (..., frequency, time, 2)."""
 
     _least = 3
+    _of: Callable[[np.ndarray], np.ndarray]
 
     def _sound(self, sound):
         should = "the input should be of shape (..., frequency, time, 2), real and imaginary parts"
         check_data(sound, sound.shape[-1] == 2, should, type(self).__name__)
         result: Any = self._of(sound[..., 0] + 1j * sound[..., 1])
         return np.stack([result.real, result.imag], -1) if np.iscomplexobj(result) else result
-
-    def _of(self, spectrum: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
 
 
 class PhaseVocoder(_OfComplex):

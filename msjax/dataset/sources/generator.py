@@ -85,8 +85,17 @@ class GeneratorDataset(MappableDataset):
         self._batches: Any = batch_sampler
         self._collate = collate_fn
         if batch_sampler is not None or collate_fn is not None:
+            if batch_sampler is None:
+                raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
+            fits = hasattr(batch_sampler, "__iter__") or hasattr(batch_sampler, "__getitem__")
+            check_kind(batch_sampler, fits, "be iterable", "batch_sampler", who)
+            check_kind(collate_fn, collate_fn is None or callable(collate_fn), "be a function", "collate_fn", who)
             others = (num_samples, shuffle, sampler, num_shards, shard_id)
-            self._check_batches(any(other is not None for other in others))
+            if not self._by_index or any(other is not None for other in others):
+                raise ValueError(
+                    "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "
+                    "'sampler', 'num_shards' and 'shard_id'."
+                )
         if self._by_index:
             super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers, python_multiprocessing)
             return
@@ -96,18 +105,6 @@ class GeneratorDataset(MappableDataset):
         if shuffle is not None:
             check_bool(shuffle, "shuffle", who)
         self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
-
-    def _check_batches(self, others):
-        if self._batches is None:
-            raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
-        who, batches, collate = "GeneratorDataset", self._batches, self._collate
-        check_kind(batches, hasattr(batches, "__iter__") or hasattr(batches, "__getitem__"), "be iterable", "batch_sampler", who)
-        check_kind(collate, collate is None or callable(collate), "be a function", "collate_fn", who)
-        if others or not self._by_index:
-            raise ValueError(
-                "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "
-                "'sampler', 'num_shards' and 'shard_id'."
-            )
 
     def _columns(self):
         return self._names

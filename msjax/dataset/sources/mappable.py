@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,8 @@ class MappableDataset(Dataset):
     Where `sampler` says which rows come, most other arguments are left out; see `GeneratorDataset`.
     """
 
+    _length: Callable[[], int]
+    _row: Callable[[int], tuple[Any, ...]]
     _sampler: Any = None
     # The error of arguments that exclude each other: ValueError for sources that are no files.
     _conflict: type[Any] = RuntimeError
@@ -70,12 +72,6 @@ class MappableDataset(Dataset):
             self._sampler = DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
         else:
             self._sampler = SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
-
-    def _length(self) -> int:
-        raise NotImplementedError
-
-    def _row(self, index: int) -> tuple[Any, ...]:
-        raise NotImplementedError
 
     def _labels(self, column):
         raise RuntimeError(f"{type(self).__name__} has no classes, so PKSampler can't choose among them.")

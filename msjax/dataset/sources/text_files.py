@@ -6,6 +6,7 @@ import csv
 import glob
 import itertools
 import os
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ class RowsOfFiles(Dataset):
     The files are read in sorted order; with several workers as many are read at the same time, row by row in turn.
     """
 
+    _sorts = True
+    # The rows of a file.
+    _read: Callable[[str], Iterator[Sequence[Any]]]
+
     def __init__(
         self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
         shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
@@ -37,7 +42,7 @@ class RowsOfFiles(Dataset):
     ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)
-        self._files = _find(dataset_files, who)
+        self._files = sorted(_find(dataset_files, who)) if self._sorts else _find(dataset_files, who)
         self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
         # MindSpore's number of workers where there are CPUs enough, on any machine, since it decides the order of the rows.
         set_number = config.default_workers(8)
@@ -46,10 +51,6 @@ class RowsOfFiles(Dataset):
         self._shuffle = Shuffle.GLOBAL if shuffle is True else shuffle
         check_shards(who, num_shards, shard_id, RuntimeError)
         self._shards, self._shard = num_shards, shard_id
-
-    def _read(self, path):
-        """A generator of the rows of a file."""
-        raise NotImplementedError
 
     def _file_count(self, path) -> int:
         """How many rows a file has."""
@@ -243,7 +244,7 @@ def _in_turn(readers):
 
 
 def _find(files, who):
-    """The sorted paths of files that are given as paths or patterns."""
+    """The paths of files that are given as paths or patterns."""
     given = [files] if isinstance(files, (str, os.PathLike)) else files
     fits = isinstance(given, list) and all(isinstance(path, (str, os.PathLike)) for path in given)
     check_kind(files, fits, "be a str or a list of str", "dataset_files", who)
@@ -254,4 +255,4 @@ def _find(files, who):
             raise ValueError(f"For '{who}', 'dataset_files' should name files, but there is none at {path!r}.")
         found += paths
     check_value(found, found, "not be empty", "dataset_files", who)
-    return sorted(found)
+    return found

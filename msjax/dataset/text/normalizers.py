@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,12 +51,11 @@ def strip_accents(text: str) -> str:
 class _EachText(TextTransform):
     """A change of each text, which `_change` defines."""
 
+    _change: Callable[[str], str]
+
     def _apply(self, array):
         changed = [self._change(text) for text in array.ravel().tolist()]
         return np.array(changed, None if changed else "U").reshape(array.shape)
-
-    def _change(self, text):
-        raise NotImplementedError
 
 
 class CaseFold(_EachText):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ __all__ = ["Compose", "RandomApply", "RandomChoice", "RandomOrder"]
 
 
 class _Group(Transform):
+    _chosen: Callable[[], list[Any]]
+
     def __init__(self, transforms: Any):
         self.transforms: list[Any] = check_transforms(transforms, type(self).__name__)
 
@@ -23,9 +26,6 @@ class _Group(Transform):
         result = call_in_turn(self._chosen(), values)
         # What numpy's arithmetic makes of 0-dimensional arrays are its scalars.
         return np.asarray(result) if isinstance(result, np.generic) else result
-
-    def _chosen(self):
-        raise NotImplementedError
 
 
 class Compose(_Group):

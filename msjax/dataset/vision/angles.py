@@ -289,14 +289,10 @@ def affine(
     height, width = size_of(image)
     turn, skew_x, skew_y = math.radians(degrees), math.radians(shear[0]), math.radians(shear[1])
     # turn . skew_y . skew_x, scaled: from old to new coordinates around the middle.
-    a, b = (
-        math.cos(turn - skew_y) / math.cos(skew_y),
-        -math.cos(turn - skew_y) * math.tan(skew_x) / math.cos(skew_y) - math.sin(turn),
-    )
-    c, d = (
-        math.sin(turn - skew_y) / math.cos(skew_y),
-        -math.sin(turn - skew_y) * math.tan(skew_x) / math.cos(skew_y) + math.cos(turn),
-    )
+    a = math.cos(turn - skew_y) / math.cos(skew_y)
+    b = -math.cos(turn - skew_y) * math.tan(skew_x) / math.cos(skew_y) - math.sin(turn)
+    c = math.sin(turn - skew_y) / math.cos(skew_y)
+    d = -math.sin(turn - skew_y) * math.tan(skew_x) / math.cos(skew_y) + math.cos(turn)
     a, b, c, d = (scale * v for v in (a, b, c, d))
     x0, y0 = width / 2, height / 2
     x1, y1 = x0 + translate[0] * width, y0 + translate[1] * height

@@ -103,8 +103,6 @@ class CutOut(ImageTransform):
 class _MixedBatch(Transform):
     """The base of transforms of a batch of images and its one-hot labels: each image is mixed with another one of the batch."""
 
-    alpha: float = 1.0
-
     def _check(self, images, labels):
         fits = images.ndim == 4 and labels.ndim in (2, 3) and len(images) == len(labels)
         should = "it takes a batch of images (four axes) and their one-hot labels (two or three axes)"
