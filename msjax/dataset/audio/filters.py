@@ -250,11 +250,7 @@ _DEEMPHASIS = {44100: (5283.0, 0.4845, -9.477), 48000: (5356.0, 0.479, -9.62)}
 
 
 class DeemphBiquad(TrebleBiquad, shown="44100"):
-    """Undoes the emphasis of compact discs.
-
-    Args:
-        sample_rate (int): 44100 or 48000.
-    """
+    """Undoes the emphasis of compact discs, whose `sample_rate` is 44100 or 48000."""
 
     def __init__(self, sample_rate: int):
         check_value(sample_rate, sample_rate in _DEEMPHASIS, f"be one of {list(_DEEMPHASIS)}", "sample_rate", "DeemphBiquad")
@@ -274,10 +270,7 @@ _RIAA = {
 
 
 class RiaaBiquad(AudioTransform):
-    """Undoes the curve that records are cut with.
-
-    Args:
-        sample_rate (int): 44100, 48000, 88200 or 96000.
+    """Undoes the curve that records are cut with; `sample_rate` is 44100, 48000, 88200 or 96000.
 
     Example:
         >>> audio.RiaaBiquad(44100)(np.zeros(4, np.float32)).shape

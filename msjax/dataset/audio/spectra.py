@@ -353,10 +353,7 @@ def _cepstrum(bands, logarithms, dct):
 
 
 class ComplexNorm(AudioTransform):
-    """Magnitudes of complex numbers, whose parts are the last dimension, to a power.
-
-    Args:
-        power (float): Default: 1.0.
+    """Magnitudes of complex numbers, whose parts are the last dimension, to the exponent `power`. Default: 1.0.
 
     Example:
         >>> audio.ComplexNorm()(np.array([[3.0, 4.0]], np.float32))
@@ -387,10 +384,7 @@ class Angle(AudioTransform):
 
 
 class Magphase(AudioTransform):
-    """Magnitudes to a power, and angles, of complex numbers whose parts are the last dimension.
-
-    Args:
-        power (float): Default: 1.0.
+    """Magnitudes to the exponent `power`, by default 1.0, and angles, of complex numbers whose parts are the last dimension.
 
     Example:
         >>> audio.Magphase()(np.array([[3.0, 0.0]], np.float32))

@@ -18,10 +18,7 @@ from msjax.dataset.values import as_value
 
 
 class ProjectDataset(OneToOne):
-    """Only some columns, in the given order.
-
-    Args:
-        columns (str or list of str): their names.
+    """Only the `columns` of a name or of a list of names, in the given order.
 
     Example:
         >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).project("b").get_col_names()
@@ -41,10 +38,7 @@ class ProjectDataset(OneToOne):
 
 
 class RenameDataset(OneToOne):
-    """Give columns other names.
-
-    Args:
-        input_columns, output_columns (str or list of str): the old names, and as many new ones.
+    """Give `input_columns`, a name or a list of names, other names, `output_columns`, which are as many.
 
     Example:
         >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).rename("a", "x").get_col_names()

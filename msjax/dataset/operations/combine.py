@@ -122,10 +122,7 @@ def _check_alike(first, other, names, i):
 
 
 class FlatMapDataset(Dataset):
-    """Make a dataset of each row, and put these one after the other.
-
-    Args:
-        func (function): gets a numpy array for each column, and returns a dataset.
+    """Make a dataset of each row, and put these one after the other: `func` gets a numpy array for each column, and returns a dataset.
 
     Example:
         >>> data = ds.NumpySlicesDataset([2, 3], ["n"], shuffle=False)

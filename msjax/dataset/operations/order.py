@@ -16,10 +16,7 @@ from msjax.dataset.run import Run, draw_seed
 
 
 class ShuffleDataset(AsMany):
-    """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones.
-
-    Args:
-        buffer_size (int): at least 2.
+    """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones, at least 2.
 
     Raises:
         TypeError, ValueError: a wrong argument.
@@ -59,10 +56,7 @@ def buffered_shuffle(rows: Iterator[Any], size: int, slot: Callable[[int], int])
 
 
 class RepeatDataset(Dataset):
-    """Go through the rows several times in each epoch.
-
-    Args:
-        count (int, optional): how often. Default, and -1: without end.
+    """Go through the rows several times in each epoch: `count` times; by default, and for -1, without end.
 
     Example:
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2], ["v"], shuffle=False).repeat(2)]
@@ -91,10 +85,7 @@ class RepeatDataset(Dataset):
 
 
 class TakeDataset(Dataset):
-    """The first rows.
-
-    Args:
-        count (int): at most how many. Default: -1, all.
+    """The first rows, at most `count`; by default, and for -1, all.
 
     Example:
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).take(2)]
@@ -114,10 +105,7 @@ class TakeDataset(Dataset):
 
 
 class SkipDataset(Dataset):
-    """The rows but the first ones.
-
-    Args:
-        count (int): how many are left out.
+    """The rows but the first `count` ones.
 
     Example:
         >>> [int(v) for v, in ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).skip(2)]

@@ -47,7 +47,7 @@ class Cifar10Dataset(_Cifar):
     Args:
         dataset_dir (str): the folder of the files.
         usage (str, optional): "train", "test" or "all". Default: "all".
-        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `MnistDataset`.
+        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`.
 
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.
@@ -73,7 +73,7 @@ class Cifar100Dataset(_Cifar):
     Args:
         dataset_dir (str): the folder of the files.
         usage (str, optional): "train", "test" or "all". Default: "all".
-        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `MnistDataset`.
+        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`.
 
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.

@@ -22,12 +22,7 @@ class MnistDataset(FolderDataset):
     Args:
         dataset_dir (str): the folder of the files.
         usage (str, optional): "train", "test" or "all". Default: "all", the test's rows first.
-        num_samples (int, optional): at most how many rows. Default: all.
-        num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
-        shuffle (bool, optional): mix the rows. Default: True.
-        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
-        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
-        cache (None): not offered.
+        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`.
 
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.

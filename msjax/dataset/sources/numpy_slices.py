@@ -23,11 +23,8 @@ class NumpySlicesDataset(MappableDataset):
     Args:
         data: an array or list, for one column; a tuple of them, for several; or a dict of them by column.
         column_names (str or list of str, optional): default: the dict's keys, otherwise ``column_0``, ``column_1`` and so on.
-        num_samples (int, optional): at most how many rows. Default: all.
         num_parallel_workers (int, optional): accepted for compatibility with MindSpore, without effect.
-        shuffle (bool, optional): mix the rows. Default: True.
-        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
-        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
+        num_samples, shuffle, sampler, num_shards, shard_id: as in `ImageFolderDataset`.
 
     Raises:
         TypeError: no data.

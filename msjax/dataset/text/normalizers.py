@@ -71,10 +71,7 @@ class CaseFold(_EachText):
 
 
 class NormalizeUTF8(_EachText):
-    """A form of Unicode.
-
-    Args:
-        normalize_form (NormalizeForm): which one. Default: `NormalizeForm.NFKC`.
+    """A form of Unicode, `normalize_form`. Default: `NormalizeForm.NFKC`.
 
     Example:
         >>> text.NormalizeUTF8()("\uff21").item()
@@ -172,10 +169,7 @@ class SlidingWindow(Transform):
 
 
 class TruncateSequencePair(Transform):
-    """Two vectors cut at their ends, the longer one first, until both together have a length.
-
-    Args:
-        max_length (int): the length.
+    """Two vectors cut at their ends, the longer one first, until both together are at most `max_length` long.
 
     Example:
         >>> text.TruncateSequencePair(4)([1, 2, 3], [4, 5])
@@ -198,10 +192,7 @@ class TruncateSequencePair(Transform):
 
 
 class Truncate(TextTransform):
-    """A vector of tokens cut at its end.
-
-    Args:
-        max_seq_len (int): how many tokens stay at most.
+    """A vector of tokens cut at its end: at most `max_seq_len` stay.
 
     Example:
         >>> text.Truncate(2)(["a", "b", "c"]).tolist()

@@ -38,10 +38,7 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 class UnicodeCharTokenizer(Tokenizer):
-    """Split a text into its characters.
-
-    Args:
-        with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
+    """Split a text into its characters; for the argument, see `WhitespaceTokenizer`.
 
     Example:
         >>> text.UnicodeCharTokenizer()("a b").tolist()
@@ -119,10 +116,7 @@ class RegexTokenizer(Tokenizer):
 
 
 class PythonTokenizer(TextTransform):
-    """Split a text with a function.
-
-    Args:
-        tokenizer (function): gets a str and returns a list of them.
+    """Split a text with a function, `tokenizer`, that gets a str and returns a list of them.
 
     Example:
         >>> text.PythonTokenizer(lambda line: line.split("-"))("a-b").tolist()

@@ -106,10 +106,7 @@ class OneHot(Transform):
 
 
 class Fill(Transform):
-    """An array of the same shape and type with one value.
-
-    Args:
-        fill_value (number, str or bytes): the value.
+    """An array of the same shape and type with one value: `fill_value`, a number, str or bytes.
 
     Example:
         >>> transforms.Fill(9)([1, 2])

@@ -70,10 +70,7 @@ class RandomApply(_Group):
 
 
 class RandomChoice(_Group):
-    """One of the transforms.
-
-    Args:
-        transforms (list): transforms and functions.
+    """One of `transforms`, a list of transforms and functions.
 
     Example:
         >>> transforms.RandomChoice([lambda v: v + 1, lambda v: v + 1])(np.array(1))
@@ -85,10 +82,7 @@ class RandomChoice(_Group):
 
 
 class RandomOrder(_Group):
-    """All transforms, in an order by chance.
-
-    Args:
-        transforms (list): transforms and functions.
+    """All of `transforms`, a list of transforms and functions, in an order by chance.
 
     Example:
         >>> transforms.RandomOrder([lambda v: v + 1, lambda v: v + 2])(np.array(1))

@@ -56,10 +56,7 @@ class VerticalFlip(HorizontalFlip):
 
 
 class RandomHorizontalFlip(HorizontalFlip):
-    """The image, or by chance the image mirrored from left to right.
-
-    Args:
-        prob (float): the probability that it is mirrored. Default: 0.5.
+    """The image, or with the probability `prob`, by default 0.5, the image mirrored from left to right.
 
     Raises:
         TypeError, ValueError: no number in [0, 1].
@@ -79,10 +76,7 @@ class RandomHorizontalFlip(HorizontalFlip):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """The image, or by chance the image mirrored from top to bottom.
-
-    Args:
-        prob (float): the probability that it is mirrored. Default: 0.5.
+    """The image, or with the probability `prob`, by default 0.5, the image mirrored from top to bottom.
 
     Example:
         >>> vision.RandomVerticalFlip(0.0)(np.array([[1], [2]]))

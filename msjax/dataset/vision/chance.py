@@ -92,10 +92,7 @@ class RandomColor(ImageTransform):
 
 
 class RandomSharpness(RandomColor):
-    """Sharper or softer, by chance. Needs Pillow.
-
-    Args:
-        degrees (tuple or list of two): the least and the largest factor; 0 is blurred, 1 leaves the image. Default: (0.1, 1.9).
+    """Sharper or softer, by chance: as `RandomColor`, where 0 is blurred. Needs Pillow.
 
     Example:
         >>> vision.RandomSharpness()(np.full((3, 3, 3), 9, np.uint8))[1, 1]
@@ -121,10 +118,7 @@ class _Sometimes(ImageTransform):
 
 
 class RandomInvert(_Sometimes):
-    """`Invert`, by chance.
-
-    Args:
-        prob (float): the probability. Default: 0.5.
+    """`Invert`, with the probability `prob`. Default: 0.5.
 
     Example:
         >>> vision.RandomInvert(1.0)(np.array([[5]], np.uint8))
@@ -135,10 +129,7 @@ class RandomInvert(_Sometimes):
 
 
 class RandomEqualize(_Sometimes):
-    """`Equalize`, by chance.
-
-    Args:
-        prob (float): the probability. Default: 0.5.
+    """`Equalize`, with the probability `prob`. Default: 0.5.
 
     Example:
         >>> vision.RandomEqualize(0.0)(np.array([[5]], np.uint8))
@@ -167,10 +158,7 @@ class RandomAutoContrast(_Sometimes):
 
 
 class RandomGrayscale(ImageTransform):
-    """A Pillow image without colours, by chance; its mode stays.
-
-    Args:
-        prob (float): the probability. Default: 0.1.
+    """A Pillow image without colours, with the probability `prob`, by default 0.1; its mode stays.
 
     Example:
         >>> from PIL import Image

@@ -124,10 +124,7 @@ class HsvToRgb(ImageTransform):
 
 
 class RgbToHsv(HsvToRgb):
-    """Hue, saturation and value, all in [0, 1], from RGB.
-
-    Args:
-        is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
+    """Hue, saturation and value, all in [0, 1], from RGB; for the argument, see `HsvToRgb`.
 
     Example:
         >>> vision.RgbToHsv(is_hwc=True)(np.array([[[1.0, 0.0, 0.0]]])).tolist()

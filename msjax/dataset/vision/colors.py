@@ -90,10 +90,7 @@ class _Adjust(ImageTransform):
 
 
 class AdjustBrightness(_Adjust):
-    """Brighter or darker.
-
-    Args:
-        brightness_factor (float): 0 is black, 1 leaves the image as it is.
+    """Brighter or darker: a `brightness_factor` of 0 is black, and 1 leaves the image as it is.
 
     Example:
         >>> vision.AdjustBrightness(0.5)(np.full((1, 1, 3), 100, np.uint8))
@@ -107,10 +104,7 @@ class AdjustBrightness(_Adjust):
 
 
 class AdjustContrast(_Adjust):
-    """More or less contrast.
-
-    Args:
-        contrast_factor (float): 0 is grey, 1 leaves the image as it is.
+    """More or less contrast: a `contrast_factor` of 0 is grey, and 1 leaves the image as it is.
 
     Example:
         >>> vision.AdjustContrast(1.0)(np.full((1, 1, 3), 100, np.uint8))
@@ -124,10 +118,7 @@ class AdjustContrast(_Adjust):
 
 
 class AdjustSaturation(_Adjust):
-    """More or less colour.
-
-    Args:
-        saturation_factor (float): 0 is grey, 1 leaves the image as it is.
+    """More or less colour: a `saturation_factor` of 0 is grey, and 1 leaves the image as it is.
 
     Example:
         >>> vision.AdjustSaturation(0.0)(np.array([[[255, 0, 0]]], np.uint8))
@@ -141,10 +132,7 @@ class AdjustSaturation(_Adjust):
 
 
 class AdjustSharpness(_Adjust):
-    """Sharper or softer.
-
-    Args:
-        sharpness_factor (float): 0 is blurred, 1 leaves the image as it is.
+    """Sharper or softer: a `sharpness_factor` of 0 is blurred, and 1 leaves the image as it is.
 
     Example:
         >>> vision.AdjustSharpness(2.0)(np.full((3, 3, 3), 100, np.uint8))[1, 1]
@@ -160,10 +148,7 @@ class AdjustSharpness(_Adjust):
 
 
 class AdjustHue(ImageTransform):
-    """Other hues.
-
-    Args:
-        hue_factor (float): how far around the circle of colours, in [-0.5, 0.5]; 0 leaves the image as it is.
+    """Other hues: `hue_factor` is how far around the circle of colours, in [-0.5, 0.5]; 0 leaves the image as it is.
 
     Example:
         >>> vision.AdjustHue(0.0)(np.array([[[255, 0, 0]]], np.uint8))
@@ -243,10 +228,7 @@ class Solarize(ImageTransform):
 
 
 class Posterize(ImageTransform):
-    """Only the first bits of each value.
-
-    Args:
-        bits (int): how many, from 0 to 8.
+    """Only the first `bits` bits of each value, from 0 to 8.
 
     Example:
         >>> vision.Posterize(1)(np.array([[[50, 128, 200]]], np.uint8))

@@ -79,10 +79,7 @@ def target_size(size: int | Sequence[int], image: ImageLike) -> tuple[int, int]:
 
 
 class RandomResize(Resize):
-    """`Resize` with a way to interpolate by chance.
-
-    Args:
-        size: as in `Resize`.
+    """`Resize` to a `size`, as there, with a way to interpolate by chance.
 
     Example:
         >>> vision.RandomResize(4)(np.zeros((2, 3, 3), np.uint8)).shape

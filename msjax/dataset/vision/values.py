@@ -236,10 +236,7 @@ class ToNumpy(ImageTransform):
 
 
 class ToType(TypeCast):
-    """Cast to another type; see `transforms.TypeCast`.
-
-    Args:
-        data_type: a type such as ``ms.float32`` or ``np.float32``.
+    """Cast to another type, `data_type`, as `transforms.TypeCast` does.
 
     Example:
         >>> vision.ToType(np.float32)(np.array([1]))

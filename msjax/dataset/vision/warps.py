@@ -110,10 +110,7 @@ _AMOUNTS = np.array([0.2175, 0.0188, 0.0045]) * 255
 
 
 class RandomLighting(ImageTransform):
-    """Another light by chance: a colour is added to all pixels, along the directions in which ImageNet's colours vary.
-
-    Args:
-        alpha (float): the standard deviation of how much. Default: 0.05.
+    """A colour by chance is added to all pixels, along the directions in which ImageNet's vary; `alpha` is its deviation. Default: 0.05.
 
     Raises:
         TypeError, ValueError: a wrong argument.
