@@ -125,7 +125,13 @@ def _value(row: dict[str, Any], name: str, column: dict[str, Any] | None, where:
         array = np.array([text.decode() for text in found] if kind == "string" else found, _TEXTS[kind])
     else:
         array = _bytes(found) if holds == "bytes" else np.asarray(found, kind)
-    return _shaped(array, None if column is None else column.get("shape"), name, where)
+    shape = None if column is None else column.get("shape")
+    try:
+        return array if shape is None else array.reshape(shape)
+    except ValueError as error:
+        raise RuntimeError(
+            f"TFRecordDataset: the feature {name!r} in {where} has {array.size} values, which don't fit the schema's shape {shape}."
+        ) from error
 
 
 def _bytes(values: Sequence[bytes]) -> np.ndarray:
@@ -134,14 +140,3 @@ def _bytes(values: Sequence[bytes]) -> np.ndarray:
         return np.frombuffer(b"".join(values), np.uint8).copy()
     longest = max(map(len, values))
     return np.frombuffer(b"".join(value.ljust(longest, b"\0") for value in values), np.uint8).reshape(len(values), longest).copy()
-
-
-def _shaped(array, shape, name, where):
-    if shape is None:
-        return array
-    try:
-        return array.reshape(shape)
-    except ValueError as error:
-        raise RuntimeError(
-            f"TFRecordDataset: the feature {name!r} in {where} has {array.size} values, which don't fit the schema's shape {shape}."
-        ) from error

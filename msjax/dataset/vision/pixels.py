@@ -39,8 +39,7 @@ class Pixels:
 
     def crop(self, top: int, left: int, height: int, width: int) -> Pixels:
         """A window."""
-        down, across = slice(top, top + height), slice(left, left + width)
-        return self._chosen(down, across)
+        return self._chosen(slice(top, top + height), slice(left, left + width))
 
     def flip(self, horizontally: bool) -> Pixels:
         """Mirrored from left to right, or from top to bottom."""

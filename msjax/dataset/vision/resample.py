@@ -27,7 +27,9 @@ def resize_array(array: np.ndarray, height: int, width: int, interpolation: Inte
     halved = array.shape[:2] == (2 * height, 2 * width)
     shrinks = height <= array.shape[0] and width <= array.shape[1]
     if (interpolation is Inter.AREA and shrinks) or (interpolation is Inter.LINEAR and halved):
-        return _like(_areas(array, height, width), array.dtype, up=halved)
+        down = np.tensordot(_shares(array.shape[0], height), array.astype(np.float64), (1, 0))
+        across = np.tensordot(_shares(array.shape[1], width), down, (1, 1))
+        return _like(np.moveaxis(across, 0, 1), array.dtype, up=halved)
     if array.dtype == np.uint8 and interpolation is not Inter.CUBIC:
         return _linear_of_bytes(array, height, width, interpolation)
     y, x = _taps(array.shape[0], height, interpolation), _taps(array.shape[1], width, interpolation)
@@ -174,11 +176,6 @@ def _shares(old, new):
     left, right = edges[:-1, None], edges[1:, None]
     pixels = np.arange(old)
     return np.clip(np.minimum(right, pixels + 1) - np.maximum(left, pixels), 0, None) * (new / old)
-
-
-def _areas(array, height, width):
-    down = np.tensordot(_shares(array.shape[0], height), array.astype(np.float64), (1, 0))
-    return np.moveaxis(np.tensordot(_shares(array.shape[1], width), down, (1, 1)), 0, 1)
 
 
 def _like(values, dtype, up=False):
