@@ -29,10 +29,7 @@ _VALUES: dict[str, Any] = {"num_parallel_workers": None, "debug_mode": False}
 
 
 def set_seed(seed: int) -> None:
-    """Seed the order of shuffled rows and what random transforms draw.
-
-    Args:
-        seed (int): from 0 to 2**32 - 1.
+    """Seed the order of shuffled rows and what random transforms draw by an int from 0 to 2**32 - 1.
 
     Raises:
         TypeError, ValueError: no int, or out of range.
@@ -59,10 +56,9 @@ def get_seed() -> int:
 
 
 def set_num_parallel_workers(num: int) -> None:
-    """Set how many workers an operation has that does not say so itself.
+    """Set how many workers an operation has that does not say so itself, at least 1.
 
-    Args:
-        num (int): at least 1. Until it is set, operations run without workers, in the thread that iterates.
+    Until it is set, operations run without workers, in the thread that iterates.
 
     Example:
         >>> ds.config.set_num_parallel_workers(1)
@@ -190,10 +186,7 @@ get_error_samples_mode, set_error_samples_mode = _accessors(
 
 
 def load(file: str) -> None:
-    """Set what a JSON file says, such as ``{"seed": 5, "prefetch_size": 8}``.
-
-    Args:
-        file (str): the file's path.
+    """Set what the JSON file of a path says, such as ``{"seed": 5, "prefetch_size": 8}``.
 
     Raises:
         RuntimeError: the file cannot be read, or names a setting that there is not.

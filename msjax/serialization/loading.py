@@ -96,14 +96,7 @@ def load_checkpoint_async(
     ckpt_file_name: Any, net: Any = None, strict_load: bool = False, filter_prefix: Any = None,
     dec_key: bytes | str | None = None, dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Any = None,
 ) -> Any:  # fmt: skip
-    """`load_checkpoint` on another thread.
-
-    Args:
-        ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix, choice_func: as there.
-
-    Returns:
-        A future; its ``result()`` waits and returns the Parameters by name.
-    """
+    """`load_checkpoint`, with its arguments, on another thread: a future, whose ``result()`` waits and returns the Parameters by name."""
     executor = concurrent.futures.ThreadPoolExecutor(1, "load_checkpoint")
     try:
         return executor.submit(

@@ -116,9 +116,7 @@ class BandBiquad(_Band):
     """Lets the frequencies around one pass, less and less the further away they are.
 
     Args:
-        sample_rate (int): samples a second.
-        central_freq (float): in Hz.
-        Q (float): the quality, in (0, 1]. Default: 0.707.
+        sample_rate, central_freq, Q: see :class:`AllpassBiquad`.
         noise (bool): True for sounds without pitch, such as drums. Default: False.
     """
 
@@ -139,9 +137,8 @@ class LowpassBiquad(_Band):
     """Lets low frequencies pass.
 
     Args:
-        sample_rate (int): samples a second.
+        sample_rate, Q: see :class:`AllpassBiquad`.
         cutoff_freq (float): in Hz.
-        Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
     _frequency = "cutoff_freq"
@@ -196,10 +193,9 @@ class EqualizerBiquad(_Band, shown="8000, 1000.0, 3.0"):
     """Raises or lowers a band of frequencies.
 
     Args:
-        sample_rate (int): samples a second.
+        sample_rate, Q: see :class:`AllpassBiquad`.
         center_freq (float): in Hz.
         gain (float): in dB.
-        Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
     _frequency = "center_freq"
@@ -217,10 +213,9 @@ class BassBiquad(_Band, shown="8000, 3.0"):
     """Raises or lowers the low frequencies.
 
     Args:
-        sample_rate (int): samples a second.
+        sample_rate, Q: see :class:`AllpassBiquad`.
         gain (float): in dB.
         central_freq (float): in Hz. Default: 100.0.
-        Q (float): the quality, in (0, 1]. Default: 0.707.
     """
 
     _sign = 1

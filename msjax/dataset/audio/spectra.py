@@ -317,12 +317,10 @@ class LFCC(AudioTransform):
     """Cepstral coefficients of linear filters of a sound: (..., time) to (..., coefficients, frames).
 
     Args:
-        sample_rate (int): samples a second. Default: 16000.
+        sample_rate, dct_type, norm: as of :class:`MFCC`.
         n_filter (int): the number of filters. Default: 128.
         n_lfcc (int): the number of coefficients. Default: 40.
         f_min, f_max (float): the range, in Hz; without `f_max` to half the sample rate. Default: 0.0, None.
-        dct_type (int): 2.
-        norm (NormMode): of the cosine transform. Default: ORTHO.
         log_lf (bool): True takes logarithms in the place of decibels. Default: False.
         speckwargs (dict, optional): arguments of :class:`Spectrogram`.
 

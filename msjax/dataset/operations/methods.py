@@ -97,10 +97,7 @@ def _zip(self: Dataset, datasets: Dataset | tuple[Dataset, ...]) -> ZipDataset:
 
 
 def apply(self: Dataset, apply_func: Callable[..., Any]) -> Dataset:
-    """Call a function of this dataset that returns another one.
-
-    Args:
-        apply_func (function): from dataset to dataset.
+    """Call a function of this dataset, `apply_func`, that returns another one.
 
     Example:
         >>> len(ds.NumpySlicesDataset([1, 2, 3]).apply(lambda data: data.batch(2)))

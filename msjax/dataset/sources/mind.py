@@ -25,14 +25,11 @@ class MindDataset(MappableDataset):
     Args:
         dataset_files (str or list of str): a file, of which all that were written together are read; or the files.
         columns_list (list of str, optional): the fields to read. Default: all.
-        num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
         shuffle (bool or Shuffle, optional): mix the rows; with `Shuffle.INFILE` those of each file, with `Shuffle.FILES` the files.
             Default: True.
-        num_shards, shard_id (int, optional): the rows of one of several shards.
-        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
         padded_sample (dict, optional): a row, by the names in `columns_list`, that is added `num_padded` times at the end.
         num_padded (int, optional): how many of them.
-        num_samples (int, optional): at most how many rows. Default: all.
+        num_samples, num_parallel_workers, sampler, num_shards, shard_id: as in `ImageFolderDataset`.
         cache (None): MindSpore's cache server, which msjax doesn't have.
 
     Raises:

@@ -65,10 +65,7 @@ class Vocab:
 
     @classmethod
     def from_dict(cls, word_dict: dict[str, Any]) -> Vocab:
-        """Take the numbers of a dict.
-
-        Args:
-            word_dict (dict): {word: number}, the numbers not negative.
+        """Take the numbers of a dict, {word: number}, which are not negative.
 
         Raises:
             TypeError, ValueError: something else.
@@ -152,11 +149,7 @@ class Vocab:
         return dict(self._ids)
 
     def tokens_to_ids(self, tokens: str | list[str]) -> int | list[int]:
-        """The number of a token, or a list of those of several; -1 for one that is not there.
-
-        Args:
-            tokens (str or list of str): the tokens.
-        """
+        """The number of a token, or a list of those of several; -1 for one that is not there."""
         listed = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
         if isinstance(listed, str):
             return self._ids.get(listed, -1)
@@ -166,11 +159,7 @@ class Vocab:
         return found[0] if len(found) == 1 else found
 
     def ids_to_tokens(self, ids: int | list[int]) -> str | list[str]:
-        """The token of a number, or a list of those of several; "" for one that is not there.
-
-        Args:
-            ids (int or list of int): the numbers.
-        """
+        """The token of a number, or a list of those of several; "" for one that is not there."""
         listed = ids.tolist() if isinstance(ids, np.ndarray) else ids
         if is_int(listed):
             return self._tokens.get(check_int(listed, "ids", "ids_to_tokens", low=0), "")

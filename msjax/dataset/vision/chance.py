@@ -72,10 +72,7 @@ class RandomColorAdjust(ImageTransform):
 
 
 class RandomColor(ImageTransform):
-    """More or less colour, by chance. Needs Pillow.
-
-    Args:
-        degrees (tuple or list of two): the least and the largest factor; 0 is grey, 1 leaves the image. Default: (0.1, 1.9).
+    """More or less colour, by a factor between the two of `degrees`, by default (0.1, 1.9); 0 is grey, 1 leaves the image. Needs Pillow.
 
     Example:
         >>> vision.RandomColor((0.0, 0.0))(np.array([[[255, 0, 0]]], np.uint8))
@@ -140,11 +137,7 @@ class RandomEqualize(_Sometimes):
 
 
 class RandomAutoContrast(_Sometimes):
-    """`AutoContrast`, by chance.
-
-    Args:
-        cutoff, ignore: as in `AutoContrast`.
-        prob (float): the probability. Default: 0.5.
+    """`AutoContrast` with its `cutoff` and `ignore`, with the probability `prob`. Default: 0.5.
 
     Example:
         >>> vision.RandomAutoContrast(prob=1.0)(np.array([[100, 150]], np.uint8))
@@ -176,10 +169,7 @@ class RandomGrayscale(ImageTransform):
 
 
 class RandomPosterize(ImageTransform):
-    """`Posterize` with a number of bits by chance.
-
-    Args:
-        bits (int, or tuple or list of two): the least and the largest number. Default: (8, 8).
+    """`Posterize` with a number of bits by chance, between the two of `bits`, of which a number is both. Default: (8, 8).
 
     Example:
         >>> vision.RandomPosterize((1, 1))(np.array([[200]], np.uint8))
@@ -197,10 +187,7 @@ class RandomPosterize(ImageTransform):
 
 
 class RandomSolarize(ImageTransform):
-    """`Solarize` with bounds by chance.
-
-    Args:
-        threshold (tuple or list of two): what both bounds are between. Default: (0, 255).
+    """`Solarize` with two bounds by chance, both between the two of `threshold`. Default: (0, 255).
 
     Example:
         >>> vision.RandomSolarize((10, 10))(np.array([[10, 20]], np.uint8))

@@ -15,10 +15,7 @@ __all__ = ["ConvertColor", "Grayscale", "HsvToRgb", "RgbToHsv"]
 
 
 class Grayscale(ImageTransform):
-    """A Pillow image without colours.
-
-    Args:
-        num_output_channels (int): 1 or 3. Default: 1.
+    """A Pillow image without colours, with `num_output_channels`, 1 or 3. Default: 1.
 
     Raises:
         TypeError: an array; see `ConvertColor`.

@@ -114,10 +114,7 @@ class _MixedBatch(Transform):
 
 
 class MixUpBatch(_MixedBatch):
-    """Each image of a batch mixed with another one, and their labels. For `map` after `batch`.
-
-    Args:
-        alpha (float): of the beta distribution that the shares are drawn from. Default: 1.0.
+    """Each image of a batch mixed with another one, and their labels, by shares of a beta distribution of `alpha`. For `map` after `batch`.
 
     Example:
         >>> images, labels = vision.MixUpBatch()(np.ones((2, 3, 3, 1), np.float32), np.eye(2))

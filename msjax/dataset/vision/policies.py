@@ -272,11 +272,7 @@ class UniformAugment(ImageTransform):
 
 
 class RandomAdjustSharpness(_Sometimes):
-    """`AdjustSharpness`, by chance.
-
-    Args:
-        degree (float): the factor of `AdjustSharpness`.
-        prob (float): the probability. Default: 0.5.
+    """`AdjustSharpness` by the factor `degree`, with the probability `prob`. Default: 0.5.
 
     Example:
         >>> vision.RandomAdjustSharpness(2.0)(np.zeros((4, 5, 3), np.uint8)).shape

@@ -31,10 +31,7 @@ class Decode(vision.Decode):
 
 
 class Normalize(vision.Normalize):
-    """`vision.Normalize` of an image with channels in front.
-
-    Args:
-        mean, std (list or tuple): as in `vision.Normalize`.
+    """`vision.Normalize` by a `mean` and `std` for each channel, of an image with channels in front.
 
     Example:
         >>> from msjax.dataset.vision import py_transforms
@@ -47,10 +44,7 @@ class Normalize(vision.Normalize):
 
 
 class Cutout(vision.CutOut):
-    """`vision.CutOut` of an image with channels in front.
-
-    Args:
-        length, num_patches (int): as in `vision.CutOut`.
+    """`vision.CutOut` of `num_patches` squares of the side `length`, of an image with channels in front.
 
     Example:
         >>> from msjax.dataset.vision import py_transforms

@@ -96,10 +96,7 @@ class RandomResize(Resize):
 
 
 class CenterCrop(ImageTransform):
-    """The middle of an image; where it is too small, zeros stand around it.
-
-    Args:
-        size (int, or tuple or list of two): (height, width).
+    """The middle of an image, of `size`, (height, width), an int for both; where the image is too small, zeros stand around it.
 
     Example:
         >>> vision.CenterCrop(2)(np.arange(16).reshape(4, 4))
@@ -163,11 +160,9 @@ class RandomCrop(ImageTransform):
 
     Args:
         size (int, or tuple or list of two): (height, width).
-        padding (int, or tuple or list of two or four, optional): a margin that is added before: on all sides; left and right, then
-            top and bottom; or left, top, right, bottom.
+        padding (int, or tuple or list of two or four, optional): a margin that is added before, as in `Pad`.
         pad_if_needed (bool): add a margin where the image is too small. Default: False.
-        fill_value (int or tuple): the margin's value, or one for each channel. Default: 0.
-        padding_mode (Border): what stands in the margin. Default: `Border.CONSTANT`.
+        fill_value, padding_mode: as in `Pad`.
 
     Raises:
         RuntimeError: the image is too small.
@@ -263,10 +258,7 @@ def random_window(height: int, width: int, scale: Sequence[float], ratio: Sequen
 
 
 class RandomCropDecodeResize(RandomResizedCrop):
-    """`Decode`, then `RandomResizedCrop`. Needs Pillow.
-
-    Args:
-        size, scale, ratio, interpolation, max_attempts: as in `RandomResizedCrop`.
+    """`Decode`, then `RandomResizedCrop`, whose arguments it has. Needs Pillow.
 
     Example:
         >>> import io
