@@ -42,8 +42,7 @@ class Partial(Primitive):
     """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
 
     def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        check_function_or_cell(fn, "Partial")
-        return functools.partial(fn, *args, **kwargs)
+        return functools.partial(check_function_or_cell(fn, "Partial"), *args, **kwargs)
 
 
 def constexpr(
@@ -69,8 +68,7 @@ def add_flags(fn: Callable[..., Any] | None = None, **flags: Any) -> Callable[..
     """Decorator: keep flags with a function or Cell, in its attribute ``_func_graph_flags``."""
 
     def decorate(f):
-        kept = dict(getattr(f, "_func_graph_flags", None) or {})
-        f._func_graph_flags = kept | flags
+        f._func_graph_flags = (getattr(f, "_func_graph_flags", None) or {}) | flags
         return f
 
     return decorate if fn is None else decorate(fn)
@@ -286,14 +284,6 @@ class Assert(Primitive):
 # ---- Python's operators by name
 
 
-def _of_one(function):
-    return lambda x: function(x)
-
-
-def _of_two(function):
-    return lambda x, y: function(x, y)
-
-
 def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args, **kwargs):
         return function(*args, **kwargs)
@@ -317,24 +307,24 @@ make_list: Callable[..., Any] = _named("make_list", lambda *values: list(values)
 make_slice: Callable[..., Any] = _named("make_slice", lambda start, stop, step: slice(start, stop, step))
 make_tuple: Callable[..., Any] = _named("make_tuple", lambda *values: values)
 not_in_dict: Callable[..., Any] = _named("not_in_dict", lambda x, y: x not in y)
-scalar_add: Callable[..., Any] = _named("scalar_add", _of_two(py.add))
-scalar_div: Callable[..., Any] = _named("scalar_div", _of_two(py.truediv))
-scalar_eq: Callable[..., Any] = _named("scalar_eq", _of_two(py.eq))
-scalar_floordiv: Callable[..., Any] = _named("scalar_floordiv", _of_two(py.floordiv))
-scalar_ge: Callable[..., Any] = _named("scalar_ge", _of_two(py.ge))
-scalar_gt: Callable[..., Any] = _named("scalar_gt", _of_two(py.gt))
-scalar_le: Callable[..., Any] = _named("scalar_le", _of_two(py.le))
+scalar_add: Callable[..., Any] = _named("scalar_add", lambda x, y: x + y)
+scalar_div: Callable[..., Any] = _named("scalar_div", lambda x, y: x / y)
+scalar_eq: Callable[..., Any] = _named("scalar_eq", lambda x, y: x == y)
+scalar_floordiv: Callable[..., Any] = _named("scalar_floordiv", lambda x, y: x // y)
+scalar_ge: Callable[..., Any] = _named("scalar_ge", lambda x, y: x >= y)
+scalar_gt: Callable[..., Any] = _named("scalar_gt", lambda x, y: x > y)
+scalar_le: Callable[..., Any] = _named("scalar_le", lambda x, y: x <= y)
 scalar_log: Callable[..., Any] = _named("scalar_log", math.log)
-scalar_lt: Callable[..., Any] = _named("scalar_lt", _of_two(py.lt))
-scalar_max: Callable[..., Any] = _named("scalar_max", _of_two(max))
-scalar_min: Callable[..., Any] = _named("scalar_min", _of_two(min))
-scalar_mod: Callable[..., Any] = _named("scalar_mod", _of_two(py.mod))
-scalar_mul: Callable[..., Any] = _named("scalar_mul", _of_two(py.mul))
-scalar_ne: Callable[..., Any] = _named("scalar_ne", _of_two(py.ne))
-scalar_pow: Callable[..., Any] = _named("scalar_pow", _of_two(py.pow))
-scalar_sub: Callable[..., Any] = _named("scalar_sub", _of_two(py.sub))
-scalar_uadd: Callable[..., Any] = _named("scalar_uadd", _of_one(py.pos))
-scalar_usub: Callable[..., Any] = _named("scalar_usub", _of_one(py.neg))
+scalar_lt: Callable[..., Any] = _named("scalar_lt", lambda x, y: x < y)
+scalar_max: Callable[..., Any] = _named("scalar_max", lambda x, y: max(x, y))
+scalar_min: Callable[..., Any] = _named("scalar_min", lambda x, y: min(x, y))
+scalar_mod: Callable[..., Any] = _named("scalar_mod", lambda x, y: x % y)
+scalar_mul: Callable[..., Any] = _named("scalar_mul", lambda x, y: x * y)
+scalar_ne: Callable[..., Any] = _named("scalar_ne", lambda x, y: x != y)
+scalar_pow: Callable[..., Any] = _named("scalar_pow", lambda x, y: x**y)
+scalar_sub: Callable[..., Any] = _named("scalar_sub", lambda x, y: x - y)
+scalar_uadd: Callable[..., Any] = _named("scalar_uadd", lambda x: +x)
+scalar_usub: Callable[..., Any] = _named("scalar_usub", lambda x: -x)
 string_concat: Callable[..., Any] = _named("string_concat", py.add)
 string_eq: Callable[..., Any] = _named("string_eq", py.eq)
 tuple_equal: Callable[..., Any] = _named("tuple_equal", py.eq)

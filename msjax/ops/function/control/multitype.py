@@ -29,17 +29,6 @@ _CLASSES = {
 }
 # Types that msjax doesn't have: functions can be registered for them, but no value has such a type.
 _ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))
-_TYPES = {
-    mstype.tensor_type: "Tensor",
-    mstype.number: "Number",
-    mstype.bool_: "Bool",
-    mstype.int_: "Int",
-    mstype.float_: "Float",
-    mstype.string: "String",
-    mstype.tuple_: "Tuple",
-    mstype.list_: "List",
-    mstype.type_none: "None",
-}
 
 
 class MultitypeFuncGraph:
@@ -73,7 +62,7 @@ class MultitypeFuncGraph:
 
     def register(self, *type_names: Any) -> Callable[..., Any]:
         """Decorator: the function for arguments of these types, given by names such as "Tensor" or "Number"."""
-        names = tuple(_TYPES.get(t, t) if isinstance(t, Type) else t for t in type_names)
+        names = tuple(str(t) if str(t) in _CLASSES else t for t in type_names)
         for name in names:
             if name not in _CLASSES and name not in _ABSENT and name not in mstype._BY_NAME and not isinstance(name, Type):
                 raise TypeError(f"For 'MultitypeFuncGraph.register', there is no type {name!r}; there are {', '.join(_CLASSES)}.")

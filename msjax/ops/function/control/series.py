@@ -49,8 +49,7 @@ def linearize(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> tu
 
 
 def _pairs(primals, series, who):
-    single = isinstance(primals, Tensor)
-    primals = (primals,) if single else tuple(primals)
+    primals = (primals,) if isinstance(primals, Tensor) else tuple(primals)
     series = (series,) if isinstance(series, Tensor) else tuple(series)
     for value in (*primals, *series):
         check_kind(value, isinstance(value, Tensor), "be Tensors or tuples of them", "primals and series", who)
@@ -83,8 +82,8 @@ def jet(
             f"for primals of shape {[p.shape for p in primals]}."
         )
     call = Lifted(check_function_or_cell(fn, "jet"), primals)
-    factors = _factorials(order)
-    steps = [s._value / factors[1:].reshape((order,) + (1,) * (s.ndim - 1)).astype(s._value.dtype) for s in series]
+    factorials = jnp.cumprod(jnp.arange(1, order + 1).astype(jnp.float32))
+    steps = [s._value / factorials.reshape((order,) + (1,) * (s.ndim - 1)).astype(s._value.dtype) for s in series]
     constants = [t._value for t in call.reached]
 
     def along(t):
@@ -106,10 +105,6 @@ def jet(
     rows = [d(zero) for d in derivatives]
     columns = [jnp.stack([row[i] for row in rows]) for i in range(len(out))]
     return jax.tree.unflatten(call.tree, [wrap(o) for o in out]), jax.tree.unflatten(call.tree, [wrap(c) for c in columns])
-
-
-def _factorials(order):
-    return jnp.cumprod(jnp.maximum(jnp.arange(order + 1), 1).astype(jnp.float32))
 
 
 def derivative(fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], order: int) -> tuple[Tensor, Tensor]:

@@ -9,10 +9,12 @@ import jax
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor
-from msjax.core.base.checks import check_in_range, check_kind
-from msjax.core.base.errors import callable_name, describe
+from msjax.core.base.checks import check_in_range, check_kind, check_type, is_int
+from msjax.core.base.errors import callable_name
 from msjax.engine.autograd.recording import check_function_or_cell
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.function.array_func.joining import stack
+from msjax.ops.function.array_func.ordering import moveaxis
 from msjax.ops.function.control.lifted import Lifted
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
@@ -82,11 +84,7 @@ def vmap(
 
 
 def _placed(out, axis):
-    if axis is None:
-        return out[0]
-    from msjax.ops.function.array_func.ordering import moveaxis
-
-    return out if axis == 0 else moveaxis(out, 0, axis)
+    return out[0] if axis is None else out if axis == 0 else moveaxis(out, 0, axis)
 
 
 def _one_each(cells, args, axes, out_axes):
@@ -109,11 +107,10 @@ def _one_each(cells, args, axes, out_axes):
 
 
 def _positions(grad_position, count, who):
-    fits = not isinstance(grad_position, bool) and isinstance(grad_position, (int, tuple))
+    positions = (grad_position,) if is_int(grad_position) else grad_position
+    fits = isinstance(positions, tuple) and all(isinstance(position, int) for position in positions)
     check_kind(grad_position, fits, "be an int or a tuple of ints", "grad_position", who)
-    positions = (grad_position,) if isinstance(grad_position, int) else grad_position
     for position in positions:
-        check_kind(grad_position, isinstance(position, int), "be an int or a tuple of ints", "grad_position", who)
         check_in_range(position, "grad_position", who, low=0)
         if position >= count:
             raise ValueError(f"For '{who}', 'grad_position' is {position}, but there are {count} arguments.")
@@ -127,8 +124,7 @@ def _jacobian(transform, who, doc):
         def jacobian(*args):
             positions = _positions(grad_position, len(args), who)
             for position in positions:
-                if not isinstance(args[position], Tensor):
-                    raise TypeError(f"For '{who}', argument {position} should be a Tensor, but got {describe(args[position])}.")
+                check_type(args[position], Tensor, f"argument {position}", who)
             call = Lifted(fn, args)
             starts = [len(jax.tree.leaves(args[:p], is_leaf=is_tensor)) for p in positions]
             slots = tuple(call.places.index(s) for s in starts)
@@ -158,8 +154,7 @@ def _jacobian(transform, who, doc):
 
         return jacobian
 
-    jacobian_of.__name__ = jacobian_of.__qualname__ = who
-    jacobian_of.__doc__ = f"""The Jacobian of a function, in {doc}.
+    doc = f"""The Jacobian of a function, in {doc}.
 
     Args:
         fn (callable): a function or Cell of Tensors.
@@ -181,7 +176,7 @@ def _jacobian(transform, who, doc):
         [[2. 0.]
          [0. 4.]]
     """
-    return jacobian_of
+    return titled(jacobian_of, who, doc)
 
 
 jacrev: Final = _jacobian(jax.jacrev, "jacrev", "reverse mode: the better choice for fewer outputs than inputs")
