@@ -1,6 +1,7 @@
 """grad, value_and_grad, get_grad: what they return and refuse, in which type and order."""
 
 import gc
+from collections import namedtuple
 
 import pytest
 
@@ -370,6 +371,9 @@ def test_stop_gradient():
     out = ops.stop_gradient((X, [3, {"a": Y}]))
     assert numbers(out) == ([1.0, 2.0], [3, {"a": [5.0, 6.0]}]) and type(out) is tuple
     assert ops.stop_gradient("text") == "text"
+    pair = namedtuple("Pair", ["first", "second"])(X, 3)
+    assert numbers(ops.stop_gradient(pair)._asdict()) == {"first": [1.0, 2.0], "second": 3}
+    assert [t.dtype for t in ops.mixed_precision_cast(ms.float16, pair._replace(second=Y))] == [ms.float16, ms.float16]
     assert ms.grad(lambda x: ops.stop_gradient(x * 2) + x)(X).tolist() == [1.0, 1.0]
 
 

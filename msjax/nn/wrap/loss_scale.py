@@ -16,6 +16,7 @@ from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
+from msjax.ops.dispatch.tensors import map_tensors
 from msjax.ops.function.control.multitype import MultitypeFuncGraph
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"]
@@ -184,10 +185,5 @@ def run_unless(skip: Tensor, optimizer: Callable[..., Any], grads: Sequence[Tens
 
 def to_float32(value: Tensor) -> Tensor:
     """Floating Tensors, also in tuples, lists and dicts, as Float32."""
-    if isinstance(value, Tensor):
-        return value.astype(mstype.float32) if value.is_floating_point() and value.dtype != mstype.float32 else value
-    if isinstance(value, (tuple, list)):
-        return type(value)(to_float32(v) for v in value) if not hasattr(value, "_fields") else value._make(map(to_float32, value))
-    if isinstance(value, dict):
-        return {k: to_float32(v) for k, v in value.items()}
-    return value
+    wide = mstype.float32
+    return map_tensors(lambda t: t.astype(wide) if t.is_floating_point() and t.dtype != wide else t, value)

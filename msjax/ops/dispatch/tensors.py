@@ -1,11 +1,24 @@
-"""Checks of operands that have to be Tensors."""
+"""Checks of operands that have to be Tensors, and Tensors in nested containers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_int, check_kind, check_type
+
+
+def map_tensors(fn: Callable[[Tensor], Any], value: Any) -> Any:
+    """What a function gives for a Tensor, or for each one in nested tuples, lists and dicts; other values as they are."""
+    if isinstance(value, Tensor):
+        return fn(value)
+    if isinstance(value, (tuple, list)):
+        mapped = [map_tensors(fn, v) for v in value]
+        return value._make(mapped) if hasattr(value, "_fields") else type(value)(mapped)
+    if isinstance(value, dict):
+        return {k: map_tensors(fn, v) for k, v in value.items()}
+    return value
 
 
 def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:

@@ -19,6 +19,7 @@ from msjax.core.base.checks import check_kind, check_type
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import converted
+from msjax.ops.dispatch.tensors import map_tensors
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",
@@ -70,13 +71,7 @@ def type_as(input: TensorLike, other: TensorLike) -> Tensor:
 
 def mixed_precision_cast(dst_dtype: DTypeLike, x: Any) -> Any:
     """Floating Tensors, also in nested tuples, lists and dicts, converted to a type; other values as they are."""
-    if isinstance(x, Tensor):
-        return cast(x, dst_dtype) if x.is_floating_point() else x
-    if isinstance(x, (tuple, list)):
-        return type(x)(mixed_precision_cast(dst_dtype, v) for v in x)
-    if isinstance(x, dict):
-        return {k: mixed_precision_cast(dst_dtype, v) for k, v in x.items()}
-    return x
+    return map_tensors(lambda t: cast(t, dst_dtype) if t.is_floating_point() else t, x)
 
 
 def shape(input_x: TensorLike) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.errors import check_hook, describe, where
 from msjax.core.door import STATE, Frame, Hook, HookKind
 from msjax.engine.autograd.views import without_gradient
+from msjax.ops.dispatch.tensors import map_tensors
 from msjax.ops.primitive import Primitive
 
 
@@ -27,16 +28,14 @@ def stop_gradient(value: TensorLike) -> Tensor:
         >>> print(grad(lambda x: x * ops.stop_gradient(x))(Tensor(3.0)))
         3.0
     """
-    if isinstance(value, Tensor):
-        stopped = without_gradient(value)
-        stopped._stopped = True
-        STATE.stops_gradients()
-        return stopped
-    if isinstance(value, (tuple, list)):
-        return type(value)(stop_gradient(v) for v in value)
-    if isinstance(value, dict):
-        return {k: stop_gradient(v) for k, v in value.items()}
-    return value
+    return map_tensors(_stopped, value)
+
+
+def _stopped(tensor):
+    stopped = without_gradient(tensor)
+    stopped._stopped = True
+    STATE.stops_gradients()
+    return stopped
 
 
 def _of_one(values, fn, text, result, grad, owners):
