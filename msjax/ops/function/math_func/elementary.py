@@ -24,11 +24,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _floats_only(fn):
-    """Integers as they are, floats through a function such as rounding."""
-    return lambda x: x if kind_of(x.dtype) in "biu" else fn(x)
-
-
 def _sign(x):
     # Of NaN it is 0, in jax NaN.
     return jnp.where(x != x, 0, jnp.sign(x)).astype(x.dtype) if kind_of(x.dtype) == "f" else jnp.sign(x)
@@ -55,12 +50,8 @@ def magnitude(x: TensorLike) -> JaxArray:
 
 
 def wide_slope(fn: Callable[[JaxArray], JaxArray], slope: Callable[[JaxArray], JaxArray]) -> Callable[[JaxArray], JaxArray]:
-    """An elementwise function of floats that computes in float32 for half precision, where its own steps would be rounded.
-
-    Args:
-        fn: the function.
-        slope: its derivative as a function of its result.
-    """
+    """An elementwise function of floats that computes in float32 for half precision, where its own steps would be rounded; `slope` gives its
+    derivative from its result."""
 
     @jax.custom_jvp
     def of_half(x):
@@ -150,16 +141,12 @@ deg2rad: UnaryOperatorOfX = only_of_floats(
     "deg2rad", jnp.deg2rad, "Degrees as radians.", ("Tensor([0.0, 180.0])", "[0.        3.1415927]"), parameter="x"
 )
 
-floor: UnaryOperator = unary(
-    "floor", _floats_only(jnp.floor), "The largest whole number not above input.", (_SIGNED, "[-2.  0.  2.]")
-)
-ceil: UnaryOperator = unary(
-    "ceil", _floats_only(jnp.ceil), "The smallest whole number not below input.", (_SIGNED, "[-1.  0.  3.]")
-)
-trunc: UnaryOperator = unary("trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (_SIGNED, "[-1.  0.  2.]"))
+floor: UnaryOperator = unary("floor", jnp.floor, "The largest whole number not above input.", (_SIGNED, "[-2.  0.  2.]"))
+ceil: UnaryOperator = unary("ceil", jnp.ceil, "The smallest whole number not below input.", (_SIGNED, "[-1.  0.  3.]"))
+trunc: UnaryOperator = unary("trunc", jnp.trunc, "input rounded towards zero.", (_SIGNED, "[-1.  0.  2.]"))
 frac: UnaryOperatorOfX = unary(
     "frac",
-    lambda x: x - jax.lax.stop_gradient(_floats_only(jnp.trunc)(x)),
+    lambda x: x - jax.lax.stop_gradient(jnp.trunc(x)),
     "The part after the decimal point, with the sign of x.",
     (_SIGNED, "[-0.5  0.   0.5]"),
     int_grad=True,

@@ -25,46 +25,29 @@ _TWO = "Tensor([1.0, 2.0]), Tensor([3.0, 0.5])"
 _OF_FMAX = tuple(jnp.dtype(d) for d in (jnp.float16, jnp.float32, jnp.float64, jnp.bfloat16, jnp.int32, jnp.int64))
 
 
-def _or_sum(extreme):
-    """The function of two values; where one of them is NaN, their sum, so that both get the gradient."""
-
+def _extreme(name, extreme, which, shown):
     def fn(x, y):
         out = extreme(x, y)
+        # Where one is NaN, their sum, so that both get the gradient.
         return jnp.where((x != x) | (y != y), x + y, out) if kind_of(out.dtype) == "f" else out
 
-    return fn
+    doc = f"The {which} of two values, elementwise; equal values share the gradient, and both get it where one is NaN."
+    return binary(name, fn, doc, (_TWO, shown), int_grad=True)
 
 
-maximum: BinaryOperator = binary(
-    "maximum",
-    _or_sum(jnp.maximum),
-    "The larger of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
-    (_TWO, "[3. 2.]"),
-    int_grad=True,
-)
-minimum: BinaryOperator = binary(
-    "minimum",
-    _or_sum(jnp.minimum),
-    "The smaller of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
-    (_TWO, "[1.  0.5]"),
-    int_grad=True,
-)
-fmax: BinaryOperator = binary(
-    "fmax",
-    lambda x, y: jnp.where((x >= y) | (y != y), x, y),
-    "The larger of two values, elementwise, of equal ones the first; where one is NaN, the other.",
-    ("Tensor([1.0, float('nan')]), Tensor([2.0, 3.0])", "[2. 3.]"),
-    int_grad=True,
-    dtypes=_OF_FMAX,
-)
-fmin: BinaryOperator = binary(
-    "fmin",
-    lambda x, y: jnp.where((x <= y) | (y != y), x, y),
-    "The smaller of two values, elementwise, of equal ones the first; where one is NaN, the other.",
-    ("Tensor([1.0, float('nan')]), Tensor([2.0, 3.0])", "[1. 3.]"),
-    int_grad=True,
-    dtypes=_OF_FMAX,
-)
+def _number_of(name, is_first, which, shown):
+    def fn(x, y):
+        return jnp.where(is_first(x, y) | (y != y), x, y)
+
+    doc = f"The {which} of two values, elementwise, of equal ones the first; where one is NaN, the other."
+    example = ("Tensor([1.0, float('nan')]), Tensor([2.0, 3.0])", shown)
+    return binary(name, fn, doc, example, int_grad=True, dtypes=_OF_FMAX)
+
+
+maximum: BinaryOperator = _extreme("maximum", jnp.maximum, "larger", "[3. 2.]")
+minimum: BinaryOperator = _extreme("minimum", jnp.minimum, "smaller", "[1.  0.5]")
+fmax: BinaryOperator = _number_of("fmax", jnp.greater_equal, "larger", "[2. 3.]")
+fmin: BinaryOperator = _number_of("fmin", jnp.less_equal, "smaller", "[1. 3.]")
 
 
 @jax.custom_jvp

@@ -13,6 +13,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_kind, check_positive_int, check_value
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
@@ -35,8 +36,7 @@ def _numbers(x):
 
 
 def _check_norm(norm):
-    check_value(norm, norm in _NORMS, f"be one of {_NORMS}", "norm")
-    return norm
+    return check_value(norm, norm in _NORMS, f"be one of {_NORMS}", "norm")
 
 
 class _OneAxis(Protocol):
@@ -53,8 +53,7 @@ def _one(name: str, fn: Callable[..., JaxArray], doc: str, size: int = 4) -> _On
     def kernel(input: TensorLike, n: int | None = None, dim: int = -1, norm: str | None = None) -> JaxArray:
         return fn(_numbers(input), n, dim, _check_norm(norm))
 
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = f"""{doc} along one axis.
+    doc = f"""{doc} along one axis.
 
     Args:
         input (Tensor): any shape.
@@ -63,11 +62,10 @@ def _one(name: str, fn: Callable[..., JaxArray], doc: str, size: int = 4) -> _On
         {_NORM_TEXT} Default: None, for "backward".
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.{name}(ops.ones((4, 4))).shape)
         (4, {size})
     """
-    return operator()(kernel)
+    return operator()(titled(kernel, name, doc))
 
 
 def _several(name: str, fn: Callable[..., JaxArray], doc: str, default: tuple[int, int] | None, size: int = 4) -> _SeveralAxes:
@@ -76,8 +74,7 @@ def _several(name: str, fn: Callable[..., JaxArray], doc: str, default: tuple[in
     ) -> JaxArray:
         return fn(_numbers(input), s, dim, _check_norm(norm))
 
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = f"""{doc} along {"two" if default else "several"} axes.
+    doc = f"""{doc} along {"two" if default else "several"} axes.
 
     Args:
         input (Tensor): any shape.
@@ -86,11 +83,10 @@ def _several(name: str, fn: Callable[..., JaxArray], doc: str, default: tuple[in
         {_NORM_TEXT} Default: None, for "backward".
 
     Example:
-        >>> from msjax import ops
         >>> print(ops.{name}(ops.ones((4, 4))).shape)
         (4, {size})
     """
-    return operator()(kernel)
+    return operator()(titled(kernel, name, doc))
 
 
 def _axes(x, s, dim):

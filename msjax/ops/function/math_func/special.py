@@ -39,22 +39,18 @@ _lgamma = with_slopes(jax.lax.lgamma, lambda x, out: _digamma(x))
 
 lgamma: UnaryOperator = of_floats("lgamma", _lgamma, "log|gamma(input)|.", (_X, "[0.5723649 0.       ]"))
 digamma: UnaryOperator = only_of_floats("digamma", _digamma, "The derivative of lgamma.", (_X, "[-1.9635102  0.4227843]"))
-igamma: BinaryOperator = binary(
-    "igamma",
-    lambda x, y: jax.lax.igamma(*jnp.broadcast_arrays(x, y)),
-    "The regularized lower incomplete gamma function P(input, other).",
-    ("Tensor([1.0]), Tensor([1.0])", "[0.6321206]"),
-    same=True,
-    dtypes=FLOATS_OF_SPECIAL,
-)
-igammac: BinaryOperator = binary(
-    "igammac",
-    lambda x, y: jax.lax.igammac(*jnp.broadcast_arrays(x, y)),
-    "The regularized upper incomplete gamma function Q(input, other).",
-    ("Tensor([1.0]), Tensor([1.0])", "[0.36787945]"),
-    same=True,
-    dtypes=FLOATS_OF_SPECIAL,
-)
+
+
+def _incomplete(name, fn, which, letter, shown):
+    doc, example = (
+        f"The regularized {which} incomplete gamma function {letter}(input, other).",
+        ("Tensor([1.0]), Tensor([1.0])", shown),
+    )
+    return binary(name, lambda x, y: fn(*jnp.broadcast_arrays(x, y)), doc, example, same=True, dtypes=FLOATS_OF_SPECIAL)
+
+
+igamma: BinaryOperator = _incomplete("igamma", jax.lax.igamma, "lower", "P", "[0.6321206]")
+igammac: BinaryOperator = _incomplete("igammac", jax.lax.igammac, "upper", "Q", "[0.36787945]")
 
 
 @operator(2)

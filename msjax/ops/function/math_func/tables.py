@@ -50,9 +50,6 @@ def unary(
     """An elementwise operator of one Tensor.
 
     Args:
-        name: the function's name, also in messages.
-        fn: from a jax array to a jax array.
-        doc: a sentence on what it computes.
         shown: (arguments, what a call with them prints), an example for the documentation.
         floats: whether Bools and integers are taken as Float32.
         only_floats: whether Bools and integers are refused, as a TypeError.
