@@ -24,8 +24,7 @@ __all__ = [
 
 
 def _target(value, who):
-    check_kind(value, isinstance(value, Tensor), "be a Parameter or Tensor", "the first argument", who)
-    return value
+    return check_kind(value, isinstance(value, Tensor), "be a Parameter or Tensor", "the first argument", who)
 
 
 @operator(2, int_grad=(1,))

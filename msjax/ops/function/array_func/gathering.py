@@ -22,9 +22,7 @@ __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "i
 
 def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = None) -> None:
     """Raise if indices are out of range, unless the check would have to wait for an accelerator, or another process has some of them."""
-    if not isinstance(indices, Tensor):
-        return
-    known = known_value(indices._value)
+    known = known_value(indices._value) if isinstance(indices, Tensor) else None
     if known is None or not known.size:
         return
     if not is_at_hand(known) and not (SETTINGS.pynative_synchronize and known.is_fully_addressable):

@@ -50,7 +50,8 @@ class _Index:
         self.dynamic = all(
             i is None or i is Ellipsis or isinstance(i, int) or (isinstance(i, slice) and i.step in (None, 1)) for i in items
         )
-        used = sum(_axes_used(i) for i in items)
+        named = [i for i in items if i is not None and i is not Ellipsis]
+        used = sum(i.ndim if hasattr(i, "dtype") and i.dtype == bool else 1 for i in named)
         ellipses = sum(1 for i in items if i is Ellipsis)
         if ellipses > 1:
             raise IndexError("An index can have one ellipsis (...) only.")
@@ -61,9 +62,8 @@ class _Index:
         axis = 0
         for item in items:
             if item is Ellipsis:
-                for _ in range(len(shape) - used):
-                    self.parts.append((ALL,))
-                    axis += 1
+                self.parts += [(ALL,)] * (len(shape) - used)
+                axis += len(shape) - used
             elif item is None:
                 self.parts.append((NEW,))
             elif isinstance(item, slice):
@@ -139,14 +139,6 @@ def _is_sequence(index) -> bool:
     return isinstance(index, list) and any(
         i is None or i is Ellipsis or isinstance(i, (slice, list, tuple)) or (isinstance(i, Tensor) and i.ndim) for i in index
     )
-
-
-def _axes_used(item) -> int:
-    if item is None or item is Ellipsis:
-        return 0
-    if isinstance(item, (slice, int)):
-        return 1
-    return item.ndim if item.dtype == bool else 1
 
 
 def _normal(item):

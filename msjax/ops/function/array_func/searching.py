@@ -18,6 +18,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
+from msjax.ops.function.array_func.segments import segment
 from msjax.ops.function.array_func.sorting import known_array
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
@@ -255,10 +256,5 @@ def coalesce(x_indices: Tensor, x_values: Tensor, x_shape: Tensor) -> tuple[Tens
     """
     indices = known_array(x_indices, "coalesce")
     distinct, inverse = np.unique(indices, axis=1, return_inverse=True)
-    values = _summed(x_values, wrap(as_array(inverse.reshape(-1))), distinct.shape[1])
+    values = segment(x_values, wrap(as_array(inverse.reshape(-1))), distinct.shape[1], "add")
     return wrap(as_array(distinct)), values, x_shape
-
-
-@operator(2, int_grad=(0,))
-def _summed(values, ids, number):
-    return jnp.zeros(number, values.dtype).at[ids].add(values)

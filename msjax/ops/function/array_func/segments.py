@@ -9,8 +9,9 @@ import numpy as np
 
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_in_range
-from msjax.core.base.typing import Attribute
+from msjax.core.base.typing import Attribute, JaxArray
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
@@ -21,7 +22,8 @@ __all__ = ["unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_pro
 
 
 @operator(2, name="UnsortedSegment", int_grad=(0,))
-def _segment(x, ids, number, how):
+def segment(x: TensorLike, ids: TensorLike, number: int, how: str) -> JaxArray:
+    """The elements of each segment combined as `how` says: add, mul, max or min."""
     # Elements of negative segments are ignored; jax would count the segments from the end.
     ids = jnp.where(ids < 0, number, ids)
     shape = (number, *x.shape[ids.ndim :])
@@ -48,7 +50,7 @@ def _segments(how: str, doc: str, name: str) -> _SegmentOperator:
         if x.shape[: segment_ids.ndim] != segment_ids.shape:
             raise ValueError(f"For '{name}', shape {x.shape} should begin with that of 'segment_ids', {segment_ids.shape}.")
         check_in_range(number, "num_segments", name, above=0)
-        return _segment(x, segment_ids, number, how)
+        return segment(x, segment_ids, number, how)
 
     doc = f"""{doc} over the elements of each segment.
 
@@ -101,7 +103,7 @@ def _sorted_segment(x, ids, number, how):
     if how == "mean":
         out = jnp.zeros((number, *x.shape[1:]), x.dtype).at[ids].add(x)
         return out / jnp.maximum(counts, 1).astype(x.dtype)
-    out = _segment.op.fn(x, ids, number, how)
+    out = segment.op.fn(x, ids, number, how)
     return jnp.where(counts > 0, out, jnp.zeros((), x.dtype))
 
 

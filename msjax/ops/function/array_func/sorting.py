@@ -54,13 +54,7 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
         [1. 2. 3.] [1 2 0]
     """
     check_type(input_x, Tensor, "input_x", "sort")
-    return sort_with_indices(input_x, *_axis_and_flag(axis, descending, "sort"), mstype.int32)
-
-
-def _axis_and_flag(axis, descending, who):
-    check_int(axis, "axis", who)
-    check_bool(descending, "descending", who)
-    return axis, descending
+    return sort_with_indices(input_x, check_int(axis, "axis", "sort"), check_bool(descending, "descending", "sort"), mstype.int32)
 
 
 @operator(differentiable=False)
@@ -77,7 +71,7 @@ def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tens
         [1 2 0]
     """
     check_type(input, Tensor, "input", "argsort")
-    return argsort_as(input, *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
+    return argsort_as(input, check_int(axis, "axis", "argsort"), check_bool(descending, "descending", "argsort"), mstype.int32)
 
 
 def msort(input: TensorLike) -> Tensor:
