@@ -80,11 +80,7 @@ def _own_classes(value):
 
 
 class Reached:
-    """Tensors that a function uses besides its arguments, as a static value of the operator that runs it; equal for the same Tensors.
-
-    Args:
-        tensors: these Tensors; they are not kept alive.
-    """
+    """Tensors that a function uses besides its arguments, not kept alive: a static value of the operator that runs it, equal for the same Tensors."""
 
     __slots__ = ("_key", "_tensors")
 

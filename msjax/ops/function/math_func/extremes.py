@@ -14,6 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_index_fits, check_int
 from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func.creation import zeros
 from msjax.ops.function.math_func.reduction import reduced_axes
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
@@ -152,8 +153,6 @@ _max_with_index, _min_with_index = _with_index("max", jnp.argmax), _with_index("
 def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
     _check_where(name, initial, where)
     if axis is None:
-        from msjax.ops.function.array_func.creation import zeros
-
         return whole(input, where, None, False, initial), zeros((), mstype.int64)
     axis = freeze(axis)
     check_int(axis, "axis", name)

@@ -71,9 +71,8 @@ def uniform_(input: Tensor, from_: Number = 0, to: Number = 1, *, generator: Gen
     """Filled with random numbers, uniform in [from_, to).
 
     Args:
-        input (Tensor): is changed.
+        input, generator: as in `normal_`.
         from_, to (number): the limits. Default: 0 and 1.
-        generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
         >>> print(ops.uniform_(Tensor([1.0, 2.0])).shape)
@@ -88,9 +87,8 @@ def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None
     """Filled with random numbers of an exponential distribution.
 
     Args:
-        input (Tensor): is changed.
+        input, generator: as in `normal_`.
         lambd (float): the rate, positive. Default: 1.
-        generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
         >>> print(ops.exponential_(Tensor([1.0, 2.0])).shape)
@@ -105,9 +103,8 @@ def bernoulli_(input: Tensor, p: float | Tensor = 0.5, *, generator: Generator |
     """Filled with ones, with probability p, and zeros.
 
     Args:
-        input (Tensor): is changed.
+        input, generator: as in `normal_`.
         p (float or Tensor): how likely a one is. Default: 0.5.
-        generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
         >>> print(ops.bernoulli_(Tensor([5.0, 5.0]), 1.0))
@@ -121,10 +118,9 @@ def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: 
     """Filled with random integers, uniform in [from_, to).
 
     Args:
-        input (Tensor): is changed.
+        input, generator: as in `normal_`.
         from_ (int): the lower limit. Default: 0.
         to (int, optional): the upper limit. Default: None, for what the dtype holds exactly.
-        generator (ms.Generator, optional): Default: None, for the default generator.
 
     Example:
         >>> print(ops.random_(Tensor([1.0, 2.0]), 3, 4))

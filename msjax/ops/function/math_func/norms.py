@@ -25,8 +25,8 @@ __all__ = [
 
 
 def root(x: JaxArray, p: float = 2) -> JaxArray:
-    """x ** (1 / p) of a sum of powers or a variance, with the gradient 0 instead of NaN at 0."""
-    zero = x == 0
+    """x ** (1 / p) of a sum of powers or a variance; where it is 0, the gradient is 0 instead of NaN."""
+    zero = x == (math.inf if p < 0 else 0)
     safe = jnp.where(zero, 1, x)
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
 
@@ -47,13 +47,8 @@ def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArr
     if p == 2:
         squares = jnp.square(x) if kind_of(x.dtype) == "f" else jnp.square(size)
         return root(jnp.sum(squares, axis, keepdims=keepdims))
-    if p < 0:
-        # An element that is 0 makes the norm 0, with the slope 0.
-        total = jnp.sum(jnp.where(size == 0, jnp.inf, jnp.where(size == 0, 1, size) ** p), axis, keepdims=keepdims)
-        endless = total == jnp.inf
-        return jnp.where(endless, 0, jnp.where(endless, 1, total) ** (1 / p)).astype(size.dtype)
-    # The power's own gradient at 0 is NaN below p = 1.
-    powers = jnp.where(size == 0, 0, jnp.where(size == 0, 1, size) ** p)
+    # The power's own gradient at 0 is NaN below p = 1. Below p = 0, an element that is 0 makes the norm 0, with the slope 0.
+    powers = jnp.where(size == 0, math.inf if p < 0 else 0, jnp.where(size == 0, 1, size) ** p)
     return root(jnp.sum(powers, axis, keepdims=keepdims), p)
 
 
