@@ -173,8 +173,7 @@ def eye(n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
         [[1. 0.]
          [0. 1.]]
     """
-    n, m = freeze(n), freeze(m)
-    return wrap(make_array(jnp.eye, n, m, 0, _dtype(dtype)))
+    return wrap(make_array(jnp.eye, freeze(n), freeze(m), 0, _dtype(dtype)))
 
 
 def _plain(value, what):
@@ -258,9 +257,7 @@ def linspace(start: Number | Tensor, end: Number | Tensor, steps: int | Tensor) 
         >>> print(ops.linspace(0, 1, 3))
         [0.  0.5 1. ]
     """
-    steps = freeze(steps)
-    check_positive_int(steps, "steps", "linspace")
-    return _linspace(start, end, steps)
+    return _linspace(start, end, check_positive_int(freeze(steps), "steps", "linspace"))
 
 
 @operator(2, name="logspace")

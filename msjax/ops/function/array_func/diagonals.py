@@ -132,8 +132,7 @@ def matrix_band_part(x: Tensor, lower: int, upper: int) -> JaxArray:
         lower, upper (int): how many diagonals below and above the main one to keep; all of them if negative.
     """
     rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
-    keep = (lower < 0) | (rows - columns <= lower)
-    keep = keep & ((upper < 0) | (columns - rows <= upper))
+    keep = ((lower < 0) | (rows - columns <= lower)) & ((upper < 0) | (columns - rows <= upper))
     return jnp.where(keep, x, jnp.zeros((), x.dtype))
 
 

@@ -70,8 +70,10 @@ class _Index:
                 self._slice(item, shape[axis])
                 axis += 1
             elif isinstance(item, int):
+                if not -shape[axis] <= item < shape[axis]:
+                    raise IndexError(f"Index {item} is out of range for axis {axis} of size {shape[axis]}.")
                 self.parts.append((POINT,))
-                self.starts.append(_checked(item, shape[axis], axis))
+                self.starts.append(item % shape[axis])
                 axis += 1
             else:
                 axis += self._array(item, shape, axis)
@@ -179,12 +181,6 @@ def _as_int(value):
         return value.__index__()
     except (AttributeError, TypeError) as error:
         raise IndexError(f"The bounds of a slice should be ints, but got {value!r}.") from error
-
-
-def _checked(i, size, axis):
-    if not -size <= i < size:
-        raise IndexError(f"Index {i} is out of range for axis {axis} of size {size}.")
-    return i + size if i < 0 else i
 
 
 def _block(x, parts, starts):

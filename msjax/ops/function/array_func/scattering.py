@@ -21,6 +21,7 @@ from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
+from msjax.ops.function.array_func.splitting import at_axis
 
 __all__ = [
     "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",
@@ -238,14 +239,10 @@ def tensor_scatter_elements(input_x: Tensor, indices: Tensor, updates: Tensor, a
 # ---- whole slices, by a vector of indices
 
 
-def _at(axis, ndim, index):
-    return (slice(None),) * (axis % ndim) + (index,)
-
-
 @operator(3, name="IndexAdd", int_grad=(0, 2))
 def index_combine(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: int, how: str) -> JaxArray:
     """x with whole slices along an axis combined with updates."""
-    return combine(how, x, updates, _at(axis, x.ndim, indices))
+    return combine(how, x, updates, at_axis(x, axis, indices))
 
 
 def index_add(
@@ -268,7 +265,7 @@ def index_add(
 
 @operator(3, name="IndexFill", int_grad=(0, 2))
 def _index_fill(x, index, value, axis):
-    return x.at[_at(axis, x.ndim, index)].set(jnp.asarray(value).astype(x.dtype))
+    return x.at[at_axis(x, axis, index)].set(jnp.asarray(value).astype(x.dtype))
 
 
 def index_fill(x: TensorLike, axis: int | Tensor, index: TensorLike, value: TensorLike) -> Tensor:

@@ -204,9 +204,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
         [[0 0 1]
          [1 0 0]]
     """
-    if isinstance(depth, Tensor):
-        depth = depth.item()
-    check_int(depth, "depth", "one_hot", low=0)
+    depth = check_int(depth.item() if isinstance(depth, Tensor) else depth, "depth", "one_hot", low=0)
     require_integers("one_hot", indices=indices)
     check_value(axis, isinstance(axis, int) and -1 <= axis <= indices.ndim, f"be in [-1, {indices.ndim}]", "axis", "one_hot")
     on, off = (Tensor(v) if isinstance(v, (bool, int, float)) else v for v in (on_value, off_value))

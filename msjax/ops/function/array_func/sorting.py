@@ -116,9 +116,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         [3. 2.] [0 2]
     """
     dim = -1 if dim is None else dim
-    if isinstance(k, Tensor):
-        k = k.item()
-    check_int(k, "k", "topk")
+    k = check_int(k.item() if isinstance(k, Tensor) else k, "k", "topk")
     check_bool(sorted, "sorted", "topk")
     size = check_type(input, Tensor, "input", "topk").shape[dim] if input.ndim else 1
     check_in_range(k, "k", "topk", low=0, high=size)

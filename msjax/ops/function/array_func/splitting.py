@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
@@ -29,7 +30,8 @@ def _pieces(size, cuts):
     return [(start, max(start, stop)) for start, stop in zip([0, *cuts], [*cuts, size])]
 
 
-def _at(x, axis, index):
+def at_axis(x: TensorLike, axis: int, index: Any) -> tuple[Any, ...]:
+    """An index along one axis."""
     return (builtins.slice(None),) * (axis % x.ndim) + (index,)
 
 
@@ -39,7 +41,7 @@ def _put_piece(x, value, cuts, axis, number):
 
 
 def _laid_pieces(x, cuts, axis):
-    return [x[_at(x, axis, builtins.slice(*piece))] for piece in _pieces(x.shape[axis], cuts)]
+    return [x[at_axis(x, axis, builtins.slice(*piece))] for piece in _pieces(x.shape[axis], cuts)]
 
 
 @operator(name="Split", int_grad=True, view=Rule(write=_put_piece, layout=_laid_pieces))
@@ -147,8 +149,8 @@ def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple
     name="Unstack",
     int_grad=True,
     view=Rule(
-        write=lambda x, value, axis, number: x.at[_at(x, axis, number)].set(value),
-        layout=lambda x, axis: [x[_at(x, axis, i)] for i in builtins.range(x.shape[axis])],
+        write=lambda x, value, axis, number: x.at[at_axis(x, axis, number)].set(value),
+        layout=lambda x, axis: [x[at_axis(x, axis, i)] for i in builtins.range(x.shape[axis])],
     ),
 )
 def _unstack(input, axis):
@@ -301,7 +303,7 @@ def slice_scatter(
     input: TensorLike, src: TensorLike, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> JaxArray:
     """`input` with its slice from `start` to `end` along `axis` replaced by `src`."""
-    return input.at[_at(input, axis, builtins.slice(start, end, step))].set(src.astype(input.dtype))
+    return input.at[at_axis(input, axis, builtins.slice(start, end, step))].set(src.astype(input.dtype))
 
 
 @operator(2, int_grad=True)
@@ -313,4 +315,4 @@ def select_scatter(input: TensorLike, src: TensorLike, axis: int, index: int) ->
     """
     axis = axis % input.ndim
     check_shape(src, input.shape[:axis] + input.shape[axis + 1 :], "src")
-    return input.at[_at(input, axis, index)].set(src.astype(input.dtype))
+    return input.at[at_axis(input, axis, index)].set(src.astype(input.dtype))

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from msjax.common.arrays import as_array
-from msjax.common.dtype import Type
+from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind
@@ -240,17 +240,14 @@ class PyFunc(Primitive):
         super().__init__("PyFunc")
         check_function_or_cell(fn, "PyFunc")
         self.fn = fn
-        self.out_types: list[Type] = list(out_types)
+        self.out_types: list[Type] = [as_dtype(t) for t in out_types]
         self.out_shapes: list[tuple[int]] = list(out_shapes)
 
     def __call__(self, *inputs: Any) -> tuple[Tensor, ...]:
         tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
         if not any(_unknown(t) for t in tensors):
             return tuple(wrap(as_array(a)) for a in self._run(*(t.asnumpy() for t in tensors)))
-        shapes = tuple(
-            jax.ShapeDtypeStruct(tuple(s), t.np if isinstance(t, Type) else np.dtype(t))
-            for s, t in zip(self.out_shapes, self.out_types)
-        )
+        shapes = tuple(jax.ShapeDtypeStruct(tuple(s), t.np) for s, t in zip(self.out_shapes, self.out_types))
         call = Op("PyFunc", lambda *values: jax.pure_callback(self._run, shapes, *values), differentiable=False)
         return apply(call, tensors)
 

@@ -131,5 +131,4 @@ class InsertGradientOf(Primitive):
 
     def _run(self, grads):
         check_hook(self.f, "InsertGradientOf")
-
         return [Frame(TENSORS).run_backward(_INSERT_GRADIENT_OF, Hook(self.f), (grads[0],))]

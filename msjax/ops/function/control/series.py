@@ -123,8 +123,6 @@ def derivative(fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], ord
     """
     check_value(order, isinstance(order, int) and order >= 1, "be a positive int", "order", "derivative")
     primals, _ = _pairs(primals, (), "derivative")
-    series = tuple(
-        wrap(jnp.zeros((order, *p.shape), p._value.dtype).at[0].set(jnp.ones(p.shape, p._value.dtype))) for p in primals
-    )
+    series = tuple(wrap(jnp.zeros((order, *p.shape), p._value.dtype).at[0].set(1)) for p in primals)
     out, found = jet(fn, primals, series)
     return out, jax.tree.map(lambda t: t[order - 1], found, is_leaf=is_tensor)

@@ -75,8 +75,7 @@ def vmap(
         outs = call.apply("vmap", lambda *values: jax.vmap(call.run, tuple(axes) + (None,) * len(call.reached))(*values))
         template = jax.tree.unflatten(call.tree, outs)
         axes = _spread(out_axes if isinstance(out_axes, int) or out_axes is None else tuple(out_axes), template, "out_axes")
-        outs = [_placed(out, axis) for out, axis in zip(outs, axes)]
-        return jax.tree.unflatten(call.tree, outs)
+        return jax.tree.unflatten(call.tree, [_placed(out, axis) for out, axis in zip(outs, axes)])
 
     mapped.__name__ = f"vmap_{callable_name(fn) if cells is None else 'CellList'}"
     mapped.__doc__ = getattr(fn, "__doc__", None)
@@ -126,17 +125,13 @@ def _jacobian(transform, who, doc):
             for position in positions:
                 check_type(args[position], Tensor, f"argument {position}", who)
             call = Lifted(fn, args)
-            starts = [len(jax.tree.leaves(args[:p], is_leaf=is_tensor)) for p in positions]
-            slots = tuple(call.places.index(s) for s in starts)
-            counts = []
+            slots = tuple(call.places.index(len(jax.tree.leaves(args[:p], is_leaf=is_tensor))) for p in positions)
+            main = 0
 
             def main_and_aux(*values):
+                nonlocal main
                 out = call.run(*values)
-                main = len(out)
-                if has_aux:
-                    parts = jax.tree.unflatten(call.tree, list(out))
-                    main = len(jax.tree.leaves(parts[0]))
-                counts[:] = [main]
+                main = len(jax.tree.leaves(jax.tree.unflatten(call.tree, list(out))[0])) if has_aux else len(out)
                 return out[:main], out[main:]
 
             def kernel(*values):
@@ -144,13 +139,11 @@ def _jacobian(transform, who, doc):
                 return (*(block for row in rows for block in row), *aux)
 
             outs = call.apply(who, kernel)
-            blocks, aux = outs[: counts[0] * len(slots)], outs[counts[0] * len(slots) :]
+            blocks, aux = outs[: main * len(slots)], outs[main * len(slots) :]
             rows = [tuple(blocks[i : i + len(slots)]) for i in range(0, len(blocks), len(slots))]
             rows = [row[0] if len(row) == 1 else row for row in rows]
             result = rows[0] if len(rows) == 1 else tuple(rows)
-            if not has_aux:
-                return result
-            return result, aux[0] if len(aux) == 1 else tuple(aux)
+            return (result, aux[0] if len(aux) == 1 else tuple(aux)) if has_aux else result
 
         return jacobian
 

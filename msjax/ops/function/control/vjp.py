@@ -57,9 +57,7 @@ def vjp(
         args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
         leaves = [] if requested is None else requested.leaves(recording)
         out = fn(*args)
-    aux = ()
-    if has_aux:
-        out, aux = main_and_aux(out, "vjp")
+    out, aux = main_and_aux(out, "vjp") if has_aux else (out, ())
     outputs = flatten_tensors(out, fn)
     sources = [wrap(o._value, *recording.place(o)) for o in outputs]
 

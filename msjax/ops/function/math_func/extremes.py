@@ -132,9 +132,7 @@ def amin(
 
 def _with_index(name, arg):
     def kernel(input, where, axis, keepdims, initial):
-        x = input
-        if where is not None:
-            x = jnp.where(where, x, jnp.asarray(initial, x.dtype))
+        x = input if where is None else jnp.where(where, input, jnp.asarray(initial, input.dtype))
         if x.ndim == 0:
             return x, jnp.zeros((), mstype.to_jax(mstype.int64))
         check_index_fits(x, reduced_axes(axis, x), mstype.to_jax(mstype.int64), name)
