@@ -12,7 +12,7 @@ from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, Unary
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, kind_of, need_floats, number_kind, promote, require_same_dtype
-from msjax.ops.function.math_func.tables import binary, bools, comparison, named, unary
+from msjax.ops.function.math_func.tables import binary, comparison, named, unary
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "invert",
@@ -25,43 +25,31 @@ __all__ = [
 # Their values are steps, without a gradient.
 _step = functools.partial(unary, differentiable=False)
 _BOOLS = "Tensor([True, True, False]), Tensor([True, False, False])"
-_BITS = "Tensor([5, 6]), Tensor([3, 3])"
 _ODD = "Tensor([1.0, float('nan'), float('-inf')])"
 
 
-def _of_truths(name, fn, doc, shown) -> BinaryOperator:
+def _of_truths(name, fn, what, printed) -> BinaryOperator:
     """An operator of the truth values of Tensors; of numbers it takes True and False."""
 
     def kernel(input, other):
         for value in (input, other):
             if value is None or (is_number(value) and number_kind(value) != "b"):
                 raise TypeError(f"'{name}' takes Tensors and bools, but got None or another number.")
-        return fn(bools(input), bools(other))
+        return fn(jnp.asarray(input) != 0, jnp.asarray(other) != 0)
 
-    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
+    doc = f"{what}, elementwise, as Bool; numbers count as true unless 0."
+    return operator(2, differentiable=False)(named(kernel, name, doc, (_BOOLS, printed)))
 
 
-logical_and: Final = _of_truths(
-    "logical_and",
-    jnp.logical_and,
-    "input and other, elementwise, as Bool; numbers count as true unless 0.",
-    (_BOOLS, "[ True False False]"),
-)
-logical_or: Final = _of_truths(
-    "logical_or",
-    jnp.logical_or,
-    "input or other, elementwise, as Bool; numbers count as true unless 0.",
-    (_BOOLS, "[ True  True False]"),
-)
-logical_xor: Final = _of_truths(
-    "logical_xor", jnp.logical_xor, "True where exactly one of input and other is true.", (_BOOLS, "[False  True False]")
-)
+logical_and: Final = _of_truths("logical_and", jnp.logical_and, "input and other", "[ True False False]")
+logical_or: Final = _of_truths("logical_or", jnp.logical_or, "input or other", "[ True  True False]")
+logical_xor: Final = _of_truths("logical_xor", jnp.logical_xor, "input or other, but not both", "[False  True False]")
 logical_not: UnaryOperator = _step(
     "logical_not", jnp.logical_not, "not input, elementwise, as Bool.", ("Tensor([True, False])", "[False  True]")
 )
 
 
-def _integers(name, fn, doc, shown):
+def _integers(name, fn, doc, printed, given="Tensor([5, 6]), Tensor([3, 3])"):
     """An operator of two Tensors of integers, or Bools."""
 
     def checked(x, y):
@@ -69,20 +57,20 @@ def _integers(name, fn, doc, shown):
             raise TypeError(f"'{name}' takes integers or Bools, but got {x.dtype} and {y.dtype} after promotion.")
         return fn(x, y)
 
-    return binary(name, checked, doc, shown, differentiable=False)
+    return binary(name, checked, doc, (given, printed), differentiable=False)
 
 
-bitwise_and: BinaryOperator = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (_BITS, "[1 2]"))
-bitwise_or: BinaryOperator = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (_BITS, "[7 7]"))
-bitwise_xor: BinaryOperator = _integers("bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", (_BITS, "[6 5]"))
+bitwise_and: BinaryOperator = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", "[1 2]")
+bitwise_or: BinaryOperator = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", "[7 7]")
+bitwise_xor: BinaryOperator = _integers("bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", "[6 5]")
 bitwise_left_shift: BinaryOperator = _integers(
-    "bitwise_left_shift", jnp.left_shift, "input's bits moved left by `other` places.", (_BITS, "[40 48]")
+    "bitwise_left_shift", jnp.left_shift, "input's bits moved left by `other` places.", "[40 48]"
 )
 bitwise_right_shift: BinaryOperator = _integers(
-    "bitwise_right_shift", jnp.right_shift, "input's bits moved right by `other` places; the sign stays.", (_BITS, "[0 0]")
+    "bitwise_right_shift", jnp.right_shift, "input's bits moved right by `other` places; the sign stays.", "[0 0]"
 )
-gcd: BinaryOperator = _integers("gcd", jnp.gcd, "The greatest common divisor.", ("Tensor([12, 9]), Tensor([8, 6])", "[4 3]"))
-lcm: BinaryOperator = _integers("lcm", jnp.lcm, "The least common multiple.", ("Tensor([4, 3]), Tensor([6, 5])", "[12 15]"))
+gcd: BinaryOperator = _integers("gcd", jnp.gcd, "The greatest common divisor.", "[4 3]", "Tensor([12, 9]), Tensor([8, 6])")
+lcm: BinaryOperator = _integers("lcm", jnp.lcm, "The least common multiple.", "[12 15]", "Tensor([4, 3]), Tensor([6, 5])")
 bitwise_not: UnaryOperator = _step(
     "bitwise_not", jnp.bitwise_not, "The bits of integers, or Bools, inverted.", ("Tensor([0, 5])", "[-1 -6]")
 )
@@ -112,20 +100,12 @@ signbit: UnaryOperator = _step(
     (_ODD, "[False False  True]"),
 )
 
-
-_TWO = "Tensor([1.0, 2.0]), Tensor([3.0, 0.5])"
-equal: BinaryOperator = comparison("equal", jnp.equal, "input == other, elementwise, as Bool.", (_TWO, "[False False]"))
-not_equal: BinaryOperator = comparison(
-    "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (_TWO, "[ True  True]")
-)
-greater: BinaryOperator = comparison("greater", jnp.greater, "input > other, elementwise, as Bool.", (_TWO, "[False  True]"))
-greater_equal: BinaryOperator = comparison(
-    "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (_TWO, "[False  True]")
-)
-less: BinaryOperator = comparison("less", jnp.less, "input < other, elementwise, as Bool.", (_TWO, "[ True False]"))
-less_equal: BinaryOperator = comparison(
-    "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (_TWO, "[ True False]")
-)
+equal: BinaryOperator = comparison("equal", jnp.equal, "==", "[False False]")
+not_equal: BinaryOperator = comparison("not_equal", jnp.not_equal, "!=", "[ True  True]")
+greater: BinaryOperator = comparison("greater", jnp.greater, ">", "[False  True]")
+greater_equal: BinaryOperator = comparison("greater_equal", jnp.greater_equal, ">=", "[False  True]")
+less: BinaryOperator = comparison("less", jnp.less, "<", "[ True False]")
+less_equal: BinaryOperator = comparison("less_equal", jnp.less_equal, "<=", "[ True False]")
 
 
 @operator(2, numbers=("rtol", "atol"), differentiable=False)

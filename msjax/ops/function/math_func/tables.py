@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import jax.numpy as jnp
-
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.docs import titled
@@ -122,15 +120,11 @@ def renamed(function: Callable[..., _R], name: str, **names: str) -> Callable[..
     return titled(call, name, function.__doc__)
 
 
-def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, str]) -> BinaryOperator:
+def comparison(name: str, fn: Callable[..., Any], sign: str, printed: str) -> BinaryOperator:
     """An operator of two Tensors or numbers that gives Bools."""
 
     def kernel(input: TensorLike, other: TensorLike) -> JaxArray:
         return fn(*promote_for_comparison(input, other))
 
-    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
-
-
-def bools(x: TensorLike) -> JaxArray:
-    """The truth values of an array."""
-    return jnp.asarray(x) != 0
+    shown = ("Tensor([1.0, 2.0]), Tensor([3.0, 0.5])", printed)
+    return operator(2, differentiable=False)(named(kernel, name, f"input {sign} other, elementwise, as Bool.", shown))
