@@ -106,8 +106,9 @@ class _Index:
                     "A Bool Tensor as an index picks a number of elements that is not known while the program is "
                     "compiled; use ops.where(mask, x, other), or index in PyNative mode."
                 )
-            for positions in np.nonzero(np.asarray(known)):
-                self._add_array(positions.astype(np.int32))
+            found = [positions.astype(np.int32) for positions in np.nonzero(np.asarray(known))]
+            self.parts += [(ARRAY,)] * len(found)
+            self.arrays += found
             return array.ndim
         if known is not None:
             size = shape[axis]
@@ -115,12 +116,9 @@ class _Index:
             if numbers.size and (numbers.min() < -size or numbers.max() >= size):
                 worst = numbers.max() if numbers.max() >= size else numbers.min()
                 raise IndexError(f"Index {worst} is out of range for axis {axis} of size {size}.")
-        self._add_array(array)
-        return 1
-
-    def _add_array(self, array):
         self.parts.append((ARRAY,))
         self.arrays.append(array)
+        return 1
 
     @property
     def key(self):

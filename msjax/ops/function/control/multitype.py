@@ -139,11 +139,9 @@ class _Mapper:
                 raise ValueError(
                     f"For '{type(self).__name__}', the sequences should have one length, but got {', '.join(describe(s) for s in sequences)}."
                 )
-        rows = list(zip(*sequences))
-        if self.reverse:
-            rows.reverse()
-        out = [self._map(fn, row) if self.deep else fn(*row) for row in rows]
-        return tuple(reversed(out)) if self.reverse else tuple(out)
+        step = -1 if self.reverse else 1
+        out = [self._map(fn, row) if self.deep else fn(*row) for row in [*zip(*sequences)][::step]]
+        return tuple(out[::step])
 
 
 class HyperMap(_Mapper):

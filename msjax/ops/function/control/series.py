@@ -88,12 +88,7 @@ def jet(
 
     def along(t):
         # The curve as a polynomial in t; nested derivatives at t = 0 are then those of the function on it.
-        points = []
-        for p, s in zip(call.tensors, steps):
-            value = p._value
-            for k in range(order):
-                value = value + s[k] * t ** (k + 1)
-            points.append(value)
+        points = [sum((s[k] * t ** (k + 1) for k in range(order)), p._value) for p, s in zip(call.tensors, steps)]
         return call.run(*points, *constants)
 
     derivatives, current = [], along
