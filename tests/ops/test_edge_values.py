@@ -295,3 +295,47 @@ def test_half_precision_is_rounded_once():
     y = np.float16(np.tanh(2.603))
     slope = ms.grad(ops.tanh)(Tensor([2.603], ms.float16)).asnumpy()
     np.testing.assert_allclose(slope, 1 - float(y) ** 2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "op, expected",
+    [
+        (lambda x: ops.norm(x, 2, 0), 583.095),
+        (lambda x: ops.norm(x, 3.0, 0), 490.566),
+        (lambda x: ops.std(x), 273.861),
+        (lambda x: ops.std_mean(x)[0], 273.861),
+        (lambda x: ops.clip_by_global_norm((x,), 1.0)[0][1], 0.68599),
+        (lambda x: ops.cdist(x.reshape(2, 2), ops.zeros((1, 2), x.dtype))[0, 0], 500.0),
+        (lambda x: ops.avg_pool2d((x * 100).reshape(1, 1, 1, 4)[..., :2], (1, 2))[0, 0, 0, 0], 35000.0),
+        (lambda x: ops.lrn(x.reshape(1, 4, 1, 1))[0, 1, 0, 0], 0.68599),
+        (lambda x: ops.hardswish(x[1] * 100), 40000.0),
+    ],
+)
+def test_sums_of_half_precision_numbers_do_not_overflow(op, expected, dtype):
+    out = op(Tensor([300.0, 400.0, 0.0, -300.0], dtype))
+    assert out.dtype is dtype
+    np.testing.assert_allclose(float(out), expected, rtol=1e-3 if dtype is ms.float16 else 1e-2)
+
+
+def test_covariances_of_half_precision_numbers_and_of_none_are_float32():
+    out = ops.cov(Tensor([300.0, 400.0, 0.0, -300.0], ms.float16))
+    assert out.dtype is ms.float32 and float(out) == 100000.0
+    assert ops.cov(Tensor(np.zeros((0, 3), np.float32))).dtype is ms.float32
+
+
+def test_medians_of_nothing_are_refused():
+    with pytest.raises(ValueError, match=r"'median': axis 0 of a Tensor of shape \(0, 3\) has no elements"):
+        ops.median(Tensor(np.zeros((0, 3), np.float32)), 0)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+def test_runs_in_nothing(shape):
+    values, inverse, counts = ops.unique_consecutive(Tensor(np.zeros(shape, np.float32)), True, True)
+    assert values.shape == (0,) and inverse.shape == shape and counts.shape == (0,)
+
+
+def test_zeta_has_gradients_by_the_second_operand():
+    gradients = ms.grad(ops.zeta, (0, 1))(Tensor([2.0, 3.0]), Tensor([1.5, 2.0]))
+    np.testing.assert_allclose(gradients[0].asnumpy(), 0)
+    np.testing.assert_allclose(gradients[1].asnumpy(), [-0.82879674, -0.24696971], rtol=1e-6)

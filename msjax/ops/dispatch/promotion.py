@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,6 +18,17 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 def kind_of(dtype: TensorLike) -> str:
     """'b', 'u', 'i', 'f' or 'c' of a numpy dtype; bfloat16 is an 'f'."""
     return mstype.from_np(dtype).kind
+
+
+def widened(x: JaxArray) -> JaxArray:
+    """Half-precision numbers as Float32, in which sums of them neither overflow above 65,504 nor lose digits; others as they are."""
+    return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
+
+
+def rounded_once(function: Callable[..., JaxArray], x: JaxArray, *args: Any) -> JaxArray:
+    """function(x, *args), which half-precision numbers take in Float32, and whose result is rounded to theirs."""
+    wide = widened(x)
+    return function(x, *args) if wide is x else function(wide, *args).astype(x.dtype)
 
 
 def is_number(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -265,7 +266,7 @@ def unique_consecutive(
         check_bool(flag, name, "unique_consecutive")
     array = known_array(input, "unique_consecutive")
     slices = array.ravel() if dim is None else np.moveaxis(array, dim, 0)
-    rows = slices.reshape(slices.shape[0], -1)
+    rows = slices.reshape(slices.shape[0], math.prod(slices.shape[1:]))
     new = np.ones(rows.shape[0], bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     values = slices[new] if dim is None else np.moveaxis(slices[new], 0, dim)

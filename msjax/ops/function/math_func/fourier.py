@@ -15,7 +15,7 @@ from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, widened
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
@@ -31,8 +31,7 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 
 def _numbers(x):
     """Integers and half floats as Float32, since no FFT takes them."""
-    x = to_float(x)
-    return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
+    return widened(to_float(x))
 
 
 def _check_norm(norm):

@@ -14,7 +14,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_in_range, check_kind, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import kind_of, promote, to_float, typed
+from msjax.ops.dispatch.promotion import kind_of, promote, rounded_once, to_float, typed
 from msjax.ops.function.array_func.joining import stack
 from msjax.ops.function.math_func.elementary import magnitude
 
@@ -33,6 +33,10 @@ def root(x: JaxArray, p: float = 2) -> JaxArray:
 
 def p_norm(x: TensorLike, p: float, axis: Axes | None, keepdims: bool) -> JaxArray:
     """The p-norm over axes (None: all); inf, -inf and 0 are the limits of p."""
+    return rounded_once(_p_norm, x, p, axis, keepdims)
+
+
+def _p_norm(x, p, axis, keepdims):
     if x.ndim == 0 and (axis in (0, -1, (0,), (-1,))):
         axis = None  # as of one element
     size = magnitude(x)

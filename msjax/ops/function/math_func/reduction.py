@@ -13,7 +13,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_axis
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, typed
+from msjax.ops.dispatch.promotion import as_operand, kind_of, rounded_once, to_float, typed
 from msjax.ops.function.math_func.norms import root
 
 __all__ = [
@@ -195,7 +195,11 @@ def std(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdims: bo
         >>> print(ops.std(Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return root(jnp.var(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims))
+    return rounded_once(_deviation, x := to_float(input), reduced_axes(axis, x, False), int(ddof), keepdims)
+
+
+def _deviation(x, axes, ddof, keepdims):
+    return root(jnp.var(x, axes, ddof=ddof, keepdims=keepdims))
 
 
 @operator()
@@ -221,7 +225,7 @@ def std_mean(input: TensorLike, axis: Axes | None = None, ddof: int = 0, keepdim
     """
     x = to_float(input)
     axes = reduced_axes(axis, x, False)
-    return root(jnp.var(x, axes, ddof=int(ddof), keepdims=keepdims)), jnp.mean(x, axes, keepdims=keepdims)
+    return rounded_once(_deviation, x, axes, int(ddof), keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
 @operator(name="logsumexp")

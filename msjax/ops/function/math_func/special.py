@@ -53,9 +53,13 @@ igamma: BinaryOperator = _incomplete("igamma", jax.lax.igamma, "lower", "P", "[0
 igammac: BinaryOperator = _incomplete("igammac", jax.lax.igammac, "upper", "Q", "[0.36787945]")
 
 
+# As MindSpore's, it has no slope by the exponent.
+_zeta = with_slopes(jax.lax.zeta, lambda x, q, out: jnp.zeros_like(x), lambda x, q, out: -x * jax.lax.zeta(x + 1, q))
+
+
 @operator(2)
 def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
-    """The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...
+    """The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...; it has gradients by `other`, and zeros by `input`.
 
     Args:
         input, other (Tensor): of one dtype, Float32 or Float64; `other` may be a number.
@@ -66,7 +70,7 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     """
     if is_number(other) and not is_number(input):
         other = jnp.asarray(other, input.dtype)
-    return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
+    return _zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
 # jax's slope by x is log(y) also where x is 0 and y is not positive: minus infinity or NaN of a value that is always 0.

@@ -14,13 +14,15 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_in_range, check_int, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, widened
 
 __all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 
 
 def _at_rank(x, rank, axis, keepdims):
     """The elements of a rank along an axis, and their indices."""
+    if not x.shape[axis]:
+        raise ValueError(f"axis {axis} of a Tensor of shape {x.shape} has no elements.")
     order = jnp.argsort(jax.lax.stop_gradient(x), axis)
     index = jnp.take_along_axis(order, rank, axis)
     values = jnp.take_along_axis(x, index, axis)
@@ -135,7 +137,8 @@ def nanquantile(input: TensorLike, q: float, axis: int | Sequence[int] | None = 
 
 @operator(3, name="cov")
 def _cov(input, fweights, aweights, correction):
-    return jnp.cov(to_float(input), ddof=correction, fweights=fweights, aweights=aweights)
+    x = widened(to_float(input))
+    return jnp.cov(x, ddof=correction, fweights=fweights, aweights=aweights).astype(x.dtype)
 
 
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:

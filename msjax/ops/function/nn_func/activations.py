@@ -14,7 +14,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, rounded_once, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
@@ -145,7 +145,10 @@ hardsigmoid: UnaryOperator = unary(
     "hardsigmoid", _hardsigmoid, "input / 6 + 0.5, limited to [0, 1].", (_X, "[0.3333333 0.5       0.8333333]")
 )
 hardswish: UnaryOperator = of_floats(
-    "hardswish", _hardswish, "input * hardsigmoid(input).", (_X, "[-0.33333334  0.          1.6666666 ]")
+    "hardswish",
+    partial(rounded_once, _hardswish),
+    "input * hardsigmoid(input).",
+    (_X, "[-0.33333334  0.          1.6666666 ]"),
 )
 logsigmoid: UnaryOperatorOfX = of_floats(
     "logsigmoid",

@@ -9,6 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_in_range, check_int, check_number, check_one_of, check_rank
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import rounded_once
 
 __all__ = ["lrn"]
 
@@ -16,6 +17,10 @@ __all__ = ["lrn"]
 @operator(numbers=("bias", "alpha"), name="LRN")
 def _lrn(x, depth_radius, bias, alpha, beta):
     check_rank(x, 4, "the input")
+    return rounded_once(_normalized, x, depth_radius, bias, alpha, beta)
+
+
+def _normalized(x, depth_radius, bias, alpha, beta):
     squares = jnp.square(x)
     around = (depth_radius, depth_radius)
     padded = jnp.pad(squares, ((0, 0), around, (0, 0), (0, 0)))

@@ -18,14 +18,10 @@ from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
+from msjax.ops.dispatch.promotion import widened
 from msjax.ops.dispatch.tensors import require_tensors
 
 __all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "rms_norm"]
-
-
-def _wide(x):
-    """Half-precision numbers as float32: statistics are taken in that."""
-    return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 
 def _per_channel(v, x):
@@ -114,7 +110,7 @@ def _standardize(axes, shared):
 def _batch_norm_train(x, gamma, beta, mean, variance, eps, old, new):
     """Returns (output, new moving mean, new moving variance), of which `old` is the share of the old values, `new` the batch's."""
     axes = (0, *range(2, x.ndim))
-    wide = _wide(x)
+    wide = widened(x)
     out = _standardize(axes, True)(wide, *(_per_channel(each, x).astype(wide.dtype) for each in (gamma, beta)), eps)
     moments = _moments(jax.lax.stop_gradient(wide), axes)
     return out.astype(x.dtype), *_moving(x, mean, variance, *moments, old, new)
@@ -125,7 +121,7 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     if not set(slots) <= {0, 1, 2}:
         return None
     axes = (0, *range(2, x.ndim))
-    wide, n = _wide(x), x.size // x.shape[1]
+    wide, n = widened(x), x.size // x.shape[1]
     count, one = wide.dtype.type(n), wide.dtype.type(1)
     # Kept is the sum: the mean would be one more kernel to compile.
     total = _sum(wide, axes)
@@ -137,7 +133,7 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     moved = _moving(x, mean, variance, batch_mean, batch_var, old, new)
 
     def pull(x, gamma, total, scale, cts):
-        wide = _wide(x)
+        wide = widened(x)
         ct = of_dtype(cts[0], wide.dtype)
         centered = lax.sub(wide, lax.div(total, count))
         size = lax.mul(of_dtype(_per_channel(gamma, x), wide.dtype), scale)
@@ -164,7 +160,7 @@ def _moving(x, mean, variance, batch_mean, batch_var, old, new):
 
 def _batch_norm_eval(x, gamma, beta, mean, variance, eps):
     scale = gamma * _inverse_root(variance + eps)
-    wide = _wide(x)
+    wide = widened(x)
     return ((wide - _per_channel(mean, x)) * _per_channel(scale, x) + _per_channel(beta, x)).astype(x.dtype)
 
 
@@ -190,7 +186,7 @@ def batch_norm_outputs(
         zeros = jnp.zeros_like(mean)
         return _batch_norm_eval(x, gamma, beta, mean, variance, eps), zeros, zeros, zeros, zeros
     out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, eps, old, new)
-    batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
+    batch_mean, batch_var = _moments(widened(x), (0, *range(2, x.ndim)))
     return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
 
 
@@ -243,7 +239,7 @@ def _layer_norm(x, gamma, beta, eps, axis, params_axis):
         raise ValueError(
             f"gamma and beta should have shape {wanted}, the input's from axis {params_axis} on, but got {gamma.shape} and {beta.shape}."
         )
-    wide = _wide(x)
+    wide = widened(x)
     shape = (1,) * first + wanted
     gamma, beta = gamma.astype(wide.dtype).reshape(shape), beta.astype(wide.dtype).reshape(shape)
     return _standardize(axes, False)(wide, gamma, beta, eps).astype(x.dtype)
@@ -254,7 +250,7 @@ def _layer_norm_gradient(slots, x, gamma, beta, eps, axis, params_axis):
     out, first = _layer_norm(x, gamma, beta, eps, axis, params_axis), axis % x.ndim
     if first != params_axis % x.ndim or not x.size or not set(slots) <= {0, 1, 2} or on_explicit_axes(x, gamma, beta):
         return None
-    mean, variance = _moments(_wide(x), tuple(range(first, x.ndim)))
+    mean, variance = _moments(widened(x), tuple(range(first, x.ndim)))
     dtypes = x.dtype, gamma.dtype, beta.dtype
 
     def pull(x, gamma, mean, scale, ct):
@@ -298,7 +294,7 @@ def layer_norm_outputs(
     x: TensorLike, gamma: TensorLike, beta: TensorLike, axis: int, params_axis: int, eps: TensorLike
 ) -> tuple[JaxArray, JaxArray, JaxArray]:
     """MindSpore's three outputs: the output, the mean and the variance."""
-    mean, variance = _moments(_wide(x), tuple(range(axis % x.ndim, x.ndim)))
+    mean, variance = _moments(widened(x), tuple(range(axis % x.ndim, x.ndim)))
     return _layer_norm(x, gamma, beta, eps, axis, params_axis), mean.astype(x.dtype), variance.astype(x.dtype)
 
 
@@ -354,7 +350,7 @@ def layer_norm(
 
 @operator(3, numbers=("eps",), name="GroupNorm")
 def _group_norm(x, weight, bias, eps, num_groups):
-    wide = _wide(x)
+    wide = widened(x)
     n, channels = x.shape[:2]
     grouped = wide.reshape(n, num_groups, channels // num_groups, *x.shape[2:])
     shape = (1, num_groups, channels // num_groups) + (1,) * (x.ndim - 2)
@@ -390,7 +386,7 @@ def group_norm(
 
 
 def _instance_norm(x, gamma, beta, eps):
-    wide = _wide(x)
+    wide = widened(x)
     gamma, beta = (_per_channel(v, x).astype(wide.dtype) for v in (gamma, beta))
     return _standardize(tuple(range(2, x.ndim)), False)(wide, gamma, beta, eps).astype(x.dtype)
 
@@ -398,12 +394,12 @@ def _instance_norm(x, gamma, beta, eps):
 @partial(Op, "InstanceNorm")
 def INSTANCE_NORM_TRAIN(x, gamma, beta, mean, variance, eps, old, new):
     """As `_batch_norm_train`."""
-    moments = _moments(_wide(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
+    moments = _moments(widened(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
     return _instance_norm(x, gamma, beta, eps), *_moving(x, mean, variance, *moments, old, new)
 
 
 def _scaled_by_rms(x, gamma, eps):
-    wide = _wide(x)
+    wide = widened(x)
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
     scale = _inverse_root(jnp.mean(jnp.square(wide), axes, keepdims=True) + eps)
     return (wide * scale * gamma.astype(wide.dtype)).astype(x.dtype), scale
@@ -456,6 +452,6 @@ def add_layer_norm(
         A tuple of the output, the mean, 1 / standard deviation, and x1 + x2.
     """
     x = x1 + x2
-    mean, variance = _moments(_wide(x), (-1,))
+    mean, variance = _moments(widened(x), (-1,))
     out = _layer_norm(x, gamma, beta, epsilon, -1, -1)
     return out, mean, _inverse_root(variance + epsilon), x if additional_output else jnp.zeros_like(x)

@@ -14,7 +14,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.dispatch.promotion import rounded_once, to_float
 from msjax.ops.function.nn_func.separate_windows import MAX_UNROLLED, axes_of, is_chosen, spread_where_chosen, woven_where_chosen
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
@@ -368,7 +368,7 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
 
 
 # Static: kernel, stride, padding pairs or "same", those of the pads that count in the mean, divisor or None.
-AVG_POOL = Op("AvgPool", _avg_pool)
+AVG_POOL = Op("AvgPool", functools.partial(rounded_once, _avg_pool))
 
 
 # Static: the output's sizes.

@@ -13,7 +13,7 @@ from msjax.core.base.checks import check_in_range, check_int
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import to_float, typed
+from msjax.ops.dispatch.promotion import rounded_once, to_float, typed
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
@@ -22,11 +22,6 @@ __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 def _axes(value, name):
     """The value, if it is an int or a tuple or list of ints."""
     return tuple(check_int(v, name) for v in value) if isinstance(value, (tuple, list)) else check_int(value, name)
-
-
-def _rounded_once(function, x, axis):
-    """A function of half precision numbers with its sums in float32: in half precision, they would cancel out in the gradient."""
-    return function(x.astype(jnp.float32), axis).astype(x.dtype) if jnp.finfo(x.dtype).bits == 16 else function(x, axis)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -53,7 +48,7 @@ def softmax(input: TensorLike, axis: Axes = -1, *, dtype: DTypeLike | None = Non
         >>> print(ops.softmax(Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
-    return _rounded_once(softmax_along, to_float(typed(input, dtype)), _axes(axis, "axis"))
+    return rounded_once(softmax_along, to_float(typed(input, dtype)), _axes(axis, "axis"))
 
 
 @operator()
@@ -64,7 +59,7 @@ def softmin(x: TensorLike, axis: int = -1, *, dtype: DTypeLike | None = None) ->
         >>> print(ops.softmin(Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
-    return _rounded_once(softmax_along, -to_float(typed(x, dtype)), _axes(axis, "axis"))
+    return rounded_once(softmax_along, -to_float(typed(x, dtype)), _axes(axis, "axis"))
 
 
 @operator()
@@ -75,7 +70,7 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
         >>> print(ops.log_softmax(Tensor([1.0, 2.0])))
         [-1.3132616  -0.31326163]
     """
-    return _rounded_once(jax.nn.log_softmax, to_float(logits), check_int(axis, "axis"))
+    return rounded_once(jax.nn.log_softmax, to_float(logits), check_int(axis, "axis"))
 
 
 @functools.partial(Op, "gumbel_softmax")
