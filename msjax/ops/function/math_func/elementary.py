@@ -115,21 +115,33 @@ rsqrt: UnaryOperator = of_floats("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("T
 
 sin: UnaryOperator = of_floats("sin", jnp.sin, "The sine.", (_X, "[0.         0.84147096]"))
 cos: UnaryOperator = of_floats("cos", jnp.cos, "The cosine.", (_X, "[1.         0.54030234]"))
-tan: UnaryOperator = of_floats("tan", jnp.tan, "The tangent.", (_X, "[0.        1.5574077]"))
-asin: UnaryOperator = of_floats("asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (_X, "[0.        1.5707964]"))
-acos: UnaryOperator = of_floats("acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"))
+tan: UnaryOperator = of_floats("tan", jnp.tan, "The tangent.", (_X, "[0.        1.5574077]"), wide=True)
+asin: UnaryOperator = of_floats(
+    "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (_X, "[0.        1.5707964]"), wide=True
+)
+acos: UnaryOperator = of_floats(
+    "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"), wide=True
+)
 atan: UnaryOperator = of_floats("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"))
 sinh: UnaryOperator = of_floats("sinh", jnp.sinh, "The hyperbolic sine.", (_X, "[0.        1.1752012]"))
 cosh: UnaryOperator = of_floats("cosh", jnp.cosh, "The hyperbolic cosine.", (_X, "[1.        1.5430807]"))
 tanh: UnaryOperator = of_floats(
     "tanh", wide_slope(jnp.tanh, lambda y: 1 - y * y), "The hyperbolic tangent.", (_X, "[0.        0.7615942]")
 )
-asinh: UnaryOperator = of_floats("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (_X, "[0.         0.8813736]"))
+asinh: UnaryOperator = of_floats("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (_X, "[0.         0.8813736]"), wide=True)
 acosh: UnaryOperator = of_floats(
-    "acosh", jnp.arccosh, "The inverse hyperbolic cosine, for input >= 1.", ("Tensor([1.0, 2.0])", "[0.        1.3169578]")
+    "acosh",
+    jnp.arccosh,
+    "The inverse hyperbolic cosine, for input >= 1.",
+    ("Tensor([1.0, 2.0])", "[0.        1.3169578]"),
+    wide=True,
 )
 atanh: UnaryOperator = of_floats(
-    "atanh", jnp.arctanh, "The inverse hyperbolic tangent, for input in (-1, 1).", ("Tensor([0.0, 0.5])", "[0.        0.5493061]")
+    "atanh",
+    jnp.arctanh,
+    "The inverse hyperbolic tangent, for input in (-1, 1).",
+    ("Tensor([0.0, 0.5])", "[0.        0.5493061]"),
+    wide=True,
 )
 sinc: UnaryOperator = unary(
     "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("Tensor([0.0, 0.5])", "[1.        0.6366197]")
@@ -222,7 +234,7 @@ negative = neg
 tensor_exp = exp
 tensor_expm1 = expm1
 arcsin: UnaryOperatorOfX = of_floats(
-    "arcsin", jnp.arcsin, "The inverse sine, for x in [-1, 1].", (_X, "[0.        1.5707964]"), parameter="x"
+    "arcsin", jnp.arcsin, "The inverse sine, for x in [-1, 1].", (_X, "[0.        1.5707964]"), parameter="x", wide=True
 )
 arccos = acos
 arctan = atan

@@ -20,6 +20,7 @@ from msjax.ops.dispatch.promotion import (
     promote,
     promote_for_comparison,
     require_same_dtype,
+    rounded_once,
     spread,
     to_float,
 )
@@ -41,6 +42,7 @@ def unary(
     *,
     floats: bool = False,
     only_floats: bool = False,
+    wide: bool = False,
     parameter: str = "input",
     int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
@@ -51,13 +53,15 @@ def unary(
         shown: (arguments, what a call with them prints), an example for the documentation.
         floats: whether Bools and integers are taken as Float32.
         only_floats: whether Bools and integers are refused, as a TypeError.
+        wide: whether half-precision numbers are computed in Float32 and rounded once, as by MindSpore's kernel.
         parameter: what MindSpore calls the operand.
         int_grad, differentiable: see `msjax.engine.autograd.op.Op`.
     """
     prepare = need_floats if only_floats else to_float if floats else as_operand
 
     def kernel(input: TensorLike) -> JaxArray:
-        return fn(prepare(input))
+        x = prepare(input)
+        return rounded_once(fn, x) if wide else fn(x)
 
     if parameter != "input":
         kernel.__signature__ = _with_names(kernel, {"input": parameter})

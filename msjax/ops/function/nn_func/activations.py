@@ -125,7 +125,7 @@ relu6: UnaryOperatorOfX = only_of_floats(
 )
 silu: UnaryOperator = of_floats("silu", jax.nn.silu, "input * sigmoid(input).", (_X, "[-0.26894143  0.          1.761594  ]"))
 mish: UnaryOperatorOfX = only_of_floats(
-    "mish", jax.nn.mish, "x * tanh(softplus(x)).", (_X, "[-0.30340144  0.          1.943959  ]"), parameter="x"
+    "mish", jax.nn.mish, "x * tanh(softplus(x)).", (_X, "[-0.30340144  0.          1.943959  ]"), parameter="x", wide=True
 )
 selu: UnaryOperator = of_floats(
     "selu",
@@ -140,15 +140,13 @@ fast_gelu: UnaryOperatorOfX = only_of_floats(
     "x * sigmoid(1.702 * x), which is close to gelu.",
     (_X, "[-0.15420423  0.          1.9356586 ]"),
     parameter="x",
+    wide=True,
 )
 hardsigmoid: UnaryOperator = unary(
-    "hardsigmoid", _hardsigmoid, "input / 6 + 0.5, limited to [0, 1].", (_X, "[0.3333333 0.5       0.8333333]")
+    "hardsigmoid", _hardsigmoid, "input / 6 + 0.5, limited to [0, 1].", (_X, "[0.3333333 0.5       0.8333333]"), wide=True
 )
 hardswish: UnaryOperator = of_floats(
-    "hardswish",
-    partial(rounded_once, _hardswish),
-    "input * hardsigmoid(input).",
-    (_X, "[-0.33333334  0.          1.6666666 ]"),
+    "hardswish", _hardswish, "input * hardsigmoid(input).", (_X, "[-0.33333334  0.          1.6666666 ]"), wide=True
 )
 logsigmoid: UnaryOperatorOfX = of_floats(
     "logsigmoid",
@@ -158,7 +156,7 @@ logsigmoid: UnaryOperatorOfX = of_floats(
     parameter="x",
 )
 softsign: UnaryOperatorOfX = only_of_floats(
-    "softsign", _softsign, "x / (1 + |x|).", (_X, "[-0.5        0.         0.6666667]"), parameter="x"
+    "softsign", _softsign, "x / (1 + |x|).", (_X, "[-0.5        0.         0.6666667]"), parameter="x", wide=True
 )
 tanhshrink: UnaryOperator = of_floats(
     "tanhshrink", lambda x: x - jnp.tanh(x), "input - tanh(input).", (_X, "[-0.23840582  0.          1.0359724 ]")
@@ -181,7 +179,8 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         [-0.15865526  0.          1.9544997 ]
     """
     check_one_of(approximate, ("none", "tanh"), "approximate")
-    return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
+    x = need_floats(input)
+    return rounded_once(jax.nn.gelu, x) if approximate == "tanh" else jax.nn.gelu(x, approximate=False)
 
 
 @operator(numbers=("alpha",), check=lambda input, alpha: check_number(alpha, "alpha"), tensors=True)
@@ -281,7 +280,10 @@ def softplus(input: TensorLike, beta: float = 1, threshold: float = 20) -> JaxAr
         >>> print(ops.softplus(Tensor([-2.0, 0.5, 2.0])))
         [0.126928 0.974077 2.126928]
     """
-    x = need_floats(input)
+    return rounded_once(_softplus, need_floats(input), beta, threshold)
+
+
+def _softplus(x, beta, threshold):
     scaled = x * beta
     # As XLA divides by a constant: by multiplication.
     return jnp.where(scaled > threshold, x, softplus_of(scaled) * (1 / jnp.asarray(beta, x.dtype)))

@@ -14,7 +14,7 @@ from msjax.common.typing import KernelDecorator, TensorLike
 from msjax.core.base.checks import Bounds, check_in_range, check_number, check_one_of, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.dispatch.promotion import rounded_once, to_float, widened
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of
 
@@ -265,9 +265,11 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 @operator(2, numbers=("least",), name="cosine_similarity")
 def _cosine(x1, x2, dim, least):
+    dtype = jnp.result_type(x1 := to_float(x1), x2 := to_float(x2))
+    x1, x2 = widened(x1), widened(x2)
     dot = jnp.sum(x1 * x2, dim)
     square = jnp.sum(x1 * x1, dim) * jnp.sum(x2 * x2, dim)
-    return dot / jnp.sqrt(jnp.maximum(square, least))
+    return (dot / jnp.sqrt(jnp.maximum(square, least))).astype(dtype)
 
 
 def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -300,16 +302,17 @@ def cosine_embedding_loss(
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    tiny = jnp.asarray(1e-12, input1.dtype)
-    lengths = jnp.sum(jnp.square(input1), 1) + tiny, jnp.sum(jnp.square(input2), 1) + tiny
-    cos = jnp.sum(input1 * input2, 1) / jnp.sqrt(lengths[0] * lengths[1])
+    x1, x2 = widened(input1), widened(input2)
+    tiny = jnp.asarray(1e-12, x1.dtype)
+    lengths = jnp.sum(jnp.square(x1), 1) + tiny, jnp.sum(jnp.square(x2), 1) + tiny
+    cos = (jnp.sum(x1 * x2, 1) / jnp.sqrt(lengths[0] * lengths[1])).astype(input1.dtype)
     zero = jnp.zeros((), cos.dtype)
     losses = jnp.where(target == 1, 1 - cos, zero) + jnp.where(target == -1, jnp.maximum(cos - margin, 0), zero)
     return reduce_loss(losses, reduction)
 
 
 def _distance(a, b, p, eps):
-    return jnp.sum(magnitude(a - b + eps) ** p, -1) ** (1.0 / p)
+    return rounded_once(lambda x: jnp.sum(magnitude(x) ** p, -1) ** (1.0 / p), a - b + eps)
 
 
 @operator(3, numbers=("margin", "eps"))
