@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import rounded_once, widened
 from msjax.ops.function.array_func import ordering
 from msjax.ops.function.linalg_func import linear
 
@@ -139,7 +140,7 @@ def _logsumexp(x, axis, keep_dims):
 @operator(name="Moments")
 def _moments(x, axis, keep_dims):
     # Sums in float16 overflow soon; MindSpore, too, computes these in float32.
-    wide = x.astype(jnp.float32)
+    wide = widened(x)
     mean = jnp.mean(wide, axis, keepdims=True)
     variance = jnp.mean(jnp.square(wide - mean), axis, keepdims=True)
     if not keep_dims:
@@ -295,12 +296,12 @@ class LBeta(Cell):
 
 @operator(name="MatInverse")
 def _inverse(a):
-    return jnp.linalg.inv(a.astype(jnp.float32)).astype(a.dtype)
+    return rounded_once(jnp.linalg.inv, a)
 
 
 @operator(name="MatDet")
 def _determinant(a):
-    return jnp.linalg.det(a.astype(jnp.float32)).astype(a.dtype)
+    return rounded_once(jnp.linalg.det, a)
 
 
 class MatInverse(Cell):

@@ -20,15 +20,19 @@ def kind_of(dtype: TensorLike) -> str:
     return mstype.from_np(dtype).kind
 
 
+def is_half(x: JaxArray) -> bool:
+    """Whether an array is of half-precision numbers."""
+    return kind_of(x.dtype) == "f" and x.dtype.itemsize < 4
+
+
 def widened(x: JaxArray) -> JaxArray:
     """Half-precision numbers as Float32, in which sums of them neither overflow above 65,504 nor lose digits; others as they are."""
-    return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
+    return x.astype(jnp.float32) if is_half(x) else x
 
 
 def rounded_once(function: Callable[..., JaxArray], x: JaxArray, *args: Any) -> JaxArray:
     """function(x, *args), which half-precision numbers take in Float32, and whose result is rounded to theirs."""
-    wide = widened(x)
-    return function(x, *args) if wide is x else function(wide, *args).astype(x.dtype)
+    return function(widened(x), *args).astype(x.dtype) if is_half(x) else function(x, *args)
 
 
 def is_number(value: Any) -> bool:

@@ -14,9 +14,8 @@ import jax.scipy.special as jsp
 import numpy as np
 
 from msjax.common.typing import UnaryOperator, UnaryOperatorOfX
-from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import unary
+from msjax.ops.function.math_func.tables import only_of_floats
 
 __all__ = [
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",
@@ -154,13 +153,8 @@ _k0e = with_slopes(lambda x: _k(x, 0, True), lambda x, y: y - _k1e(x))
 _k1e = with_slopes(lambda x: _k(x, 1, True), lambda x, y: y - _k0e(x) - _over(y, x))
 
 
-def _in_float32(fn):
-    """At least in Float32: half floats have neither the range nor the digits."""
-    return lambda x: fn(to_float(x).astype(jnp.promote_types(x.dtype, jnp.float32))).astype(x.dtype)
-
-
 def _bessel(name, fn, doc, shown, parameter="x"):
-    return unary(name, _in_float32(fn), doc, ("Tensor([0.5, 2.0])", shown), only_floats=True, parameter=parameter)
+    return only_of_floats(name, fn, doc, ("Tensor([0.5, 2.0])", shown), wide=True, parameter=parameter)
 
 
 bessel_i0: UnaryOperatorOfX = _bessel("bessel_i0", _i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")

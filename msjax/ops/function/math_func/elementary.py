@@ -12,7 +12,7 @@ from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
+from msjax.ops.dispatch.promotion import as_operand, is_half, kind_of, need_floats, rounded_once, to_float
 from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary
 
@@ -55,14 +55,14 @@ def wide_slope(fn: Callable[[JaxArray], JaxArray], slope: Callable[[JaxArray], J
 
     @jax.custom_jvp
     def of_half(x):
-        return fn(x.astype(jnp.float32)).astype(x.dtype)
+        return rounded_once(fn, x)
 
     @of_half.defjvp
     def of_half_jvp(primals, tangents):
         out = of_half(primals[0])
         return out, (slope(out.astype(jnp.float32)) * tangents[0].astype(jnp.float32)).astype(out.dtype)
 
-    return lambda x: of_half(x) if kind_of(x.dtype) == "f" and jnp.finfo(x.dtype).bits == 16 else fn(x)
+    return lambda x: of_half(x) if is_half(x) else fn(x)
 
 
 # Not out * (1 - out), which is 0 of large numbers.

@@ -265,8 +265,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 
 @operator(2, numbers=("least",), name="cosine_similarity")
 def _cosine(x1, x2, dim, least):
-    dtype = jnp.result_type(x1 := to_float(x1), x2 := to_float(x2))
-    x1, x2 = widened(x1), widened(x2)
+    x1, x2 = to_float(x1), to_float(x2)
+    dtype, x1, x2 = jnp.result_type(x1, x2), widened(x1), widened(x2)
     dot = jnp.sum(x1 * x2, dim)
     square = jnp.sum(x1 * x1, dim) * jnp.sum(x2 * x2, dim)
     return (dot / jnp.sqrt(jnp.maximum(square, least))).astype(dtype)

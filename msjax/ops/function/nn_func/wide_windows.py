@@ -14,6 +14,7 @@ import numpy as np
 from msjax.core.base.typing import PadWidths
 from msjax.engine.programs.cores import has_core_for_threads
 from msjax.engine.settings.precision import conv_precision
+from msjax.ops.dispatch.promotion import rounded_once, widened
 from msjax.ops.function.nn_func.sliding import Ints, out_sizes, shifted
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., jax.Array])
@@ -97,9 +98,7 @@ def in_single_precision(kernel: _Kernel) -> _Kernel:
 
     @functools.wraps(kernel)
     def wide(x, weight, *settings):
-        if x.dtype not in (jnp.float16, jnp.bfloat16):
-            return kernel(x, weight, *settings)
-        return kernel(x.astype(jnp.float32), weight.astype(jnp.float32), *settings).astype(x.dtype)
+        return rounded_once(kernel, x, widened(weight), *settings)
 
     return wide
 
