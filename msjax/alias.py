@@ -81,6 +81,7 @@ _TARGETS = {
         ),
         "mindspore.ops.composite": "base math_ops",
     },
+    "msjax.ops.not_offered": {"mindspore.ops": "op_info_register"},
     "msjax.ops.operations": {
         "mindspore.ops.operations": (
             "array_ops control_ops custom_ops debug_ops image_ops inner_ops linalg_ops math_ops nn_ops other_ops random_ops "
@@ -113,7 +114,7 @@ _FORWARDING = {
 }
 _WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _FORWARDING)
 # Where MindSpore's package has a function of the file's name, which is missing here.
-_HIDDEN = frozenset({"mindspore.nn.optim.thor"})
+_HIDDEN = frozenset({"mindspore.nn.optim.thor", "mindspore.ops.op_info_register"})
 
 
 def _shown(name):

@@ -29,7 +29,6 @@ from msjax.ops.not_offered import NOT_OFFERED
 
 # The operator classes are imported when one is first used.
 if TYPE_CHECKING:
-    from msjax.ops.op_info_register import *
     from msjax.ops.operations import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, NOT_OFFERED)

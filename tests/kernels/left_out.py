@@ -12,7 +12,7 @@ LEFT_OUT = {
         mint.randint_like mint.randn mint.randn_like mint.randperm mint.nn.Dropout mint.nn.Dropout2d mint.nn.functional.dropout
         mint.nn.functional.dropout2d mint.empty mint.empty_like""",
     "no numbers to compare: functions of functions, of containers, of types and of the state of the program": """
-        ops.add_flags ops.array_to_scalar ops.bool_and ops.bool_eq ops.bool_not ops.bool_or ops.cond ops.constexpr ops.custom_info_register ops.deepcopy
+        ops.add_flags ops.array_to_scalar ops.bool_and ops.bool_eq ops.bool_not ops.bool_or ops.cond ops.constexpr ops.deepcopy
         ops.depend ops.derivative ops.dict_getitem ops.dtype ops.dyn_shape ops.eps ops.from_jax ops.get_grad ops.grad ops.identity
         ops.in_dict ops.is_ ops.is_complex ops.is_floating_point ops.is_nonzero ops.is_not ops.is_tensor ops.isconstant ops.jacfwd
         ops.jacrev ops.jet ops.jvp ops.linearize ops.list_equal ops.list_getitem ops.list_len ops.make_list ops.make_slice

@@ -41,3 +41,29 @@ def test_an_operator_class_of_a_program():
             return x * self.factor
 
     assert float(Scale(2)(Tensor(4.0))) == 8 and repr(Scale()) == "Prim[Scale]<factor=3>"
+
+
+def test_an_operator_of_a_program_keeps_its_arguments_as_attributes():
+    class Scale(ops.Primitive):
+        @ops.prim_attr_register
+        def __init__(self, factor=1):
+            self.init_prim_io_names(inputs=["x"], outputs=["y"])
+            self.add_prim_attr("mode", "fast")
+
+    op = Scale(3)
+    assert (op.factor, op.mode, op.init_attrs, op.attrs["input_names"]) == (3, "fast", {"factor": 3}, ["x"])
+    assert repr(op) == "Prim[Scale]<factor=3, mode=fast>"
+
+
+def test_descriptions_of_kernels_are_not_offered():
+    from msjax.ops import CustomRegOp, DataType, op_info_register
+
+    with pytest.raises(AttributeError, match=r"ops\.DataType: .*ops\.Custom runs Python functions.* no 'F32_Default'"):
+        DataType.F32_Default  # noqa: B018
+    with pytest.raises(NotImplementedError, match=r"ops\.CustomRegOp: "):
+        CustomRegOp("twice")
+    with pytest.raises(NotImplementedError, match=r"ops\.op_info_register: "):
+
+        @op_info_register({})
+        def kernel(x):
+            return x
