@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Callable
 from typing import Any, Final, Self
 
 import jax
@@ -79,7 +80,7 @@ def memory_summary() -> str:
     return "\n".join(f"{name:32} {value}" for name, value in memory_stats().items())
 
 
-def _without_effect(name, reason, **parameters):
+def without_effect(name: str, reason: str, **parameters: Any) -> Callable[..., None]:
     """A function of such parameters, with these defaults, that does nothing."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(k, kind, default=v) for k, v in parameters.items()])
@@ -94,10 +95,10 @@ def _without_effect(name, reason, **parameters):
     return call
 
 
-_REQUIRED = inspect.Parameter.empty
+REQUIRED = inspect.Parameter.empty
 _BY_JAX = "jax manages memory by itself."
-empty_cache: Final = _without_effect("empty_cache", _BY_JAX)
-set_memory: Final = _without_effect(
+empty_cache: Final = without_effect("empty_cache", _BY_JAX)
+set_memory: Final = without_effect(
     "set_memory",
     "the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION sets jax's share of the memory.",
     init_size="2GB",
@@ -107,23 +108,23 @@ set_memory: Final = _without_effect(
     huge_page_reserve_size="0GB",
 )
 _LARGEST = "jax keeps the largest number of the whole run."
-reset_max_memory_allocated: Final = _without_effect("reset_max_memory_allocated", _LARGEST)
-reset_max_memory_reserved: Final = _without_effect("reset_max_memory_reserved", _LARGEST)
-reset_peak_memory_stats: Final = _without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
-dispatch_threads_num: Final = _without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=_REQUIRED)
-set_cpu_affinity: Final = _without_effect(
+reset_max_memory_allocated: Final = without_effect("reset_max_memory_allocated", _LARGEST)
+reset_max_memory_reserved: Final = without_effect("reset_max_memory_reserved", _LARGEST)
+reset_peak_memory_stats: Final = without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
+dispatch_threads_num: Final = without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=REQUIRED)
+set_cpu_affinity: Final = without_effect(
     "set_cpu_affinity",
     "start the program with taskset instead.",
-    enable_affinity=_REQUIRED,
+    enable_affinity=REQUIRED,
     affinity_cpu_list=None,
     module_to_cpu_dict=None,
     bind_file=None,
 )
-set_kernel_launch_group: Final = _without_effect(
+set_kernel_launch_group: Final = without_effect(
     "set_kernel_launch_group", "XLA launches its kernels.", thread_num=2, kernel_group_num=8
 )
-set_kernel_launch_capture: Final = _without_effect(
-    "set_kernel_launch_capture", "XLA launches its kernels.", enable_capture_graph=_REQUIRED, op_capture_skip=None
+set_kernel_launch_capture: Final = without_effect(
+    "set_kernel_launch_capture", "XLA launches its kernels.", enable_capture_graph=REQUIRED, op_capture_skip=None
 )
 
 
@@ -204,7 +205,7 @@ def default_stream() -> Stream:
 
 
 current_stream = communication_stream = default_stream
-set_cur_stream: Final = _without_effect("set_cur_stream", "XLA orders its work by itself.", stream=_REQUIRED)
+set_cur_stream: Final = without_effect("set_cur_stream", "XLA orders its work by itself.", stream=REQUIRED)
 
 
 class StreamCtx:

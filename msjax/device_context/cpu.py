@@ -1,10 +1,12 @@
-"""How many threads operators take."""
+"""Settings of CPUs: how many threads operators take."""
 
 from __future__ import annotations
 
+import sys
+
 from msjax.core.base.checks import check_int
 
-__all__ = ["threads_num"]
+op_tuning = sys.modules[__name__]
 
 
 def threads_num(num: int) -> None:
