@@ -42,7 +42,8 @@ _TARGETS = {
         "mindspore._extends": "parse",
         "mindspore._extends.parse": "compile_config",
         "mindspore.common": "_stub_tensor hook_handle np_dtype",
-        "mindspore.ops": "_primitive_cache",
+        "mindspore.ops": "_primitive_cache _utils",
+        "mindspore.ops._utils": "utils",
     },
     "msjax.compat.train_thor": {
         "mindspore.train": "train_thor",
@@ -52,7 +53,6 @@ _TARGETS = {
     "msjax.device_context.cpu": {"mindspore.device_context.cpu": "op_tuning"},
     "msjax.device_context.gpu": {"mindspore.device_context.gpu": "op_precision"},
     "msjax.parallel": {"mindspore.parallel": "auto_parallel checkpoint_transform"},
-    "msjax.compat.op_utils": {"mindspore.ops": "_utils", "mindspore.ops._utils": "utils"},
     "msjax.compat.rewrite": {"mindspore": "rewrite"},
     "msjax.compat.special_ops": {"mindspore.ops.operations": "_quant_ops _rl_inner_ops _csr_ops _infer_ops"},
     "msjax.parallel.kept_settings": {"mindspore.parallel": "algo_parameter_config _cost_model_context _ps_context"},
