@@ -93,19 +93,19 @@ _MANY = 512
 
 
 # For each kind: the new states of what the products with the input and with h are, and the old ones, with the gates that its gradient needs;
-# how many blocks of rows (gates) the weights have; and the gradients of the new states taken back to the two products (the second is None
-# where they are equal) and the old states, those by way of the products apart.
-STEPS = {
-    "tanh": (_simple_step(jnp.tanh), 1, _tanh_back),
-    "relu": (_simple_step(jax.nn.relu), 1, _relu_back),
-    "gru": (_gru_step, 3, _gru_back),
-    "lstm": (_lstm_step, 4, _lstm_back),
+# how many blocks of rows (gates) the weights have; the gradients of the new states taken back to the two products (the second is None
+# where they are equal) and the old states, those by way of the products apart; and the layer's name, in those of its operators.
+KINDS = {
+    "tanh": (_simple_step(jnp.tanh), 1, _tanh_back, "RNN"),
+    "relu": (_simple_step(jax.nn.relu), 1, _relu_back, "RNN"),
+    "gru": (_gru_step, 3, _gru_back, "GRU"),
+    "lstm": (_lstm_step, 4, _lstm_back, "LSTM"),
 }
 
 
 def _cell(x, h, c, w_ih, w_hh, b_ih, b_hh, kind):
     states = (h,) if c is None else (h, c)
-    states, _ = STEPS[kind][0](_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), states)
+    states, _ = KINDS[kind][0](_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), states)
     return states[0] if c is None else states
 
 
@@ -133,7 +133,7 @@ def _all_steps(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
 
     def advance(states, given):
         projected, there = given
-        new, gates = STEPS[kind][0](_plus(projected, b_ih), _times_turned(states[0], turned, b_hh), states)
+        new, gates = KINDS[kind][0](_plus(projected, b_ih), _times_turned(states[0], turned, b_hh), states)
         new = _where(there, new, states)
         return new, (new, gates)
 
@@ -161,7 +161,7 @@ def _layer_gradient(slots, x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, rever
             ct, there, *step = given
             d_states = (d_states[0] + ct, *d_states[1:])
             counted = _where(there, d_states, (0, 0))
-            of_x, of_h, d_before = STEPS[kind][2](*step, counted)
+            of_x, of_h, d_before = KINDS[kind][2](*step, counted)
             d_h = jnp.matmul(of_x if of_h is None else of_h, w_hh.astype(of_x.dtype))
             d_before = d_h + d_before[0], *d_before[1:]
             return _where(there, d_before, d_states), (of_x, of_h)
@@ -205,42 +205,30 @@ def _of_weights(d_products, *inputs):
 _layer.gradient = _layer_gradient
 
 
-CELL_OPS = {
-    kind: Op(name, _cell) for kind, name in (("tanh", "RNNCell"), ("relu", "RNNCell"), ("gru", "GRUCell"), ("lstm", "LSTMCell"))
-}
-_LAYER_OPS = {kind: Op(name, _layer) for kind, name in (("tanh", "RNN"), ("relu", "RNN"), ("gru", "GRU"), ("lstm", "LSTM"))}
+_CELL_OPS = {kind: Op(f"{name}Cell", _cell) for kind, (*_, name) in KINDS.items()}
+_LAYER_OPS = {kind: Op(name, _layer) for kind, (*_, name) in KINDS.items()}
 
 
 class _Recurrence(Cell):
     """One layer in one direction, as a cell so that hooks can be registered on it; the weights are arguments."""
 
-    kind = "tanh"
+    kind: str
 
     def construct(self, x, states, lengths, weights, reverse=False):
         h, c = states
         return apply(_LAYER_OPS[self.kind], (x, h, c, lengths, *weights), (self.kind, reverse))
 
 
-class _DynamicRNNTanh(_Recurrence):
-    kind = "tanh"
-
-
-class _DynamicRNNRelu(_Recurrence):
-    kind = "relu"
-
-
-class _DynamicGRUCPUGPU(_Recurrence):
-    kind = "gru"
-
-
-class _DynamicLSTMCPUGPU(_Recurrence):
-    kind = "lstm"
+# fmt: off
+class _DynamicRNNTanh(_Recurrence): kind = "tanh"
+class _DynamicRNNRelu(_Recurrence): kind = "relu"
+class _DynamicGRUCPUGPU(_Recurrence): kind = "gru"
+class _DynamicLSTMCPUGPU(_Recurrence): kind = "lstm"
+# fmt: on
 
 
 RECURRENCES = {cls.kind: cls for cls in (_DynamicRNNTanh, _DynamicRNNRelu, _DynamicGRUCPUGPU, _DynamicLSTMCPUGPU)}
-
-
-_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+_WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def _check_state(state, name, who):
@@ -252,22 +240,26 @@ def _check_state(state, name, who):
 
 
 class _RNNCellBase(Cell):
-    """Base of RNNCell, GRUCell and LSTMCell."""
+    """Base of RNNCell, GRUCell and LSTMCell; `_kind` names the recurrence."""
 
-    def __init__(self, kind: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Type):
+    _kind: str
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
         super().__init__()
         who = type(self).__name__
         self.input_size: int = check_positive_int(input_size, "input_size", who)
         self.hidden_size: int = check_positive_int(hidden_size, "hidden_size", who)
         self.has_bias: bool = check_bool(has_bias, "has_bias", who)
-        self._kind = kind
-        rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        rows, bound = KINDS[self._kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         # MindSpore draws these from numpy's global generator for nothing.
         np.random.standard_normal(rows * (input_size + hidden_size + (2 if has_bias else 0)))
         self.weight_ih: Parameter = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
         self.weight_hh: Parameter = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
         self.bias_ih: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
         self.bias_hh: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
+
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
+        return self._advance(x, check_type(hx, Tensor, "hx", type(self).__name__))
 
     def _advance(self, x, h, c=None):
         who = type(self).__name__
@@ -282,7 +274,7 @@ class _RNNCellBase(Cell):
                 raise TypeError(
                     f"For '{who}', '{name}' should have the dtype of the weights, {self.weight_ih.dtype}, but its dtype is {value.dtype}."
                 )
-        return apply(CELL_OPS[self._kind], (x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh), (self._kind,))
+        return apply(_CELL_OPS[self._kind], (x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh), (self._kind,))
 
 
 class RNNCell(_RNNCellBase):
@@ -315,12 +307,10 @@ class RNNCell(_RNNCellBase):
     def __init__(
         self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
     ):
-        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
-        super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
+        # The base class reads it; it must be there before a Cell's attributes can be set.
+        vars(self)["_kind"] = check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
+        super().__init__(input_size, hidden_size, has_bias, dtype)
         self.nonlinearity = nonlinearity
-
-    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_type(hx, Tensor, "hx", "RNNCell"))
 
 
 class GRUCell(_RNNCellBase):
@@ -338,11 +328,7 @@ class GRUCell(_RNNCellBase):
         (2, 3)
     """
 
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
-        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
-
-    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_type(hx, Tensor, "hx", "GRUCell"))
+    _kind = "gru"
 
 
 class LSTMCell(_RNNCellBase):
@@ -368,8 +354,7 @@ class LSTMCell(_RNNCellBase):
         ((2, 3), (2, 3))
     """
 
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
-        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
+    _kind = "lstm"
 
     def construct(self, x: Tensor, hx: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return self._advance(x, *_check_state(hx, "hx", "LSTMCell"))

@@ -16,7 +16,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_bool, check_float, check_one_of, check_positive_int, check_shape, check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.dropout import Dropout
-from msjax.nn.layer.rnn_cells import _KINDS, RECURRENCES, STEPS, _check_state
+from msjax.nn.layer.rnn_cells import _WEIGHTS, KINDS, RECURRENCES, _check_state
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
@@ -56,10 +56,10 @@ class _RNNBase(Cell):
         self.is_lstm: bool = kind == "lstm"
         self.rnn = RECURRENCES[kind]()
         self.dropout_op = Dropout(p=dropout)
-        rows = STEPS[kind][1] * hidden_size
+        rows = KINDS[kind][1] * hidden_size
         directions = 2 if bidirectional else 1
         suffixes = [f"_l{layer}{end}" for layer in range(num_layers) for end in ("", "_reverse")[:directions]]
-        kinds = _KINDS if has_bias else _KINDS[:2]
+        kinds = _WEIGHTS if has_bias else _WEIGHTS[:2]
         # Layer by layer, of numpy's global generator itself, as MindSpore draws them; the Parameters come kind by kind.
         drawn, bound = {}, 1 / math.sqrt(hidden_size)
         for i, suffix in enumerate(suffixes):
@@ -89,7 +89,7 @@ class _RNNBase(Cell):
             outs = []
             for direction in range(directions):
                 i = layer * directions + direction
-                weights = [members.get(name + self._suffixes[i]) for name in _KINDS]
+                weights = [members.get(name + self._suffixes[i]) for name in _WEIGHTS]
                 states = (None if h is None else h[i], None if c is None else c[i])
                 out, *states = self.rnn(x, states, seq_length, weights, direction == 1)
                 outs.append(out)
