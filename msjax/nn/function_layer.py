@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
@@ -10,22 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.docs import DerivedDoc
-from msjax.ops.primitive import annotated
-
-
-class _Signature:
-    """The signature of a layer's constructor, built on first use."""
-
-    def __get__(self, layer: Layer | None, cls: type[Layer]) -> inspect.Signature:
-        if layer is not None or cls.__init__ is not Layer.__init__:
-            # The signature of an instance is that of its __call__, of a subclass that of the constructor that it defines.
-            raise AttributeError("__signature__")
-        return _signature(cls._settings)
-
-
-def _signature(settings):
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in settings.items()])
+from msjax.ops.primitive import ConstructorSignature, annotated, signature_of
 
 
 def _parameters(function):
@@ -49,10 +33,10 @@ class Layer(Cell):
         checks (callable): {setting: what checks it}, called with the value, its name and that of the layer.
     """
 
-    __signature__: Any = _Signature()
+    __signature__: Any = ConstructorSignature()
     # The name that errors show, {setting: default}, what checks settings, and the settings in the function's order.
     _name: ClassVar[str] = ""
-    _settings: ClassVar[dict[str, Any]] = {}
+    _defaults: ClassVar[dict[str, Any]] = {}
     _checks: ClassVar[dict[str, Callable[..., Any]]] = {}
     _passed: ClassVar[tuple[str, ...]] = ()
     _function: ClassVar[Callable[..., Any]]
@@ -61,15 +45,15 @@ class Layer(Cell):
         super().__init_subclass__(pytree=pytree)
         if not cls.__module__.startswith("msjax."):  # a program's subclass has its base's settings
             return
-        cls._name, cls._checks, cls._settings = cls.__name__, cls._checks | checks, cls._settings | annotated(cls)
+        cls._name, cls._checks, cls._defaults = cls.__name__, cls._checks | checks, cls._defaults | annotated(cls)
         if of is not None:
             cls._function = staticmethod(of)
             own = vars(cls).get("__doc__")
             if own is None or own.startswith("Example:"):
-                derived: Any = DerivedDoc(of, cls._settings, {}, layer=True, example=own)
+                derived: Any = DerivedDoc(of, cls._defaults, {}, layer=True, example=own)
                 cls.__doc__ = derived
-        names = [name for name in _parameters(getattr(cls, "_function", None)) if name in cls._settings]
-        cls._passed = tuple(names if len(names) == len(cls._settings) else cls._settings)
+        names = [name for name in _parameters(getattr(cls, "_function", None)) if name in cls._defaults]
+        cls._passed = tuple(names if len(names) == len(cls._defaults) else cls._defaults)
 
     if TYPE_CHECKING:
 
@@ -79,7 +63,7 @@ class Layer(Cell):
 
         def __init__(self, *args, **kwargs):
             Cell.__init__(self)
-            signature = _signature(self._settings)
+            signature = signature_of(self._defaults)
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:

@@ -83,15 +83,21 @@ def annotated(cls: type) -> dict[str, Any]:
     return {key: body.get(key, REQUIRED) for key, kind in body.get("__annotations__", {}).items() if "ClassVar" not in kind}
 
 
-class _Signature:
-    """The signature of a class form's constructor, built on first use: building hundreds of them would slow the import."""
+def signature_of(defaults: dict[str, Any]) -> inspect.Signature:
+    """The signature of a constructor that takes what is named in {name: default}."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in defaults.items()])
 
-    def __get__(self, form: Form | None, cls: type[Form]) -> inspect.Signature:
-        if form is not None:
-            # The signature of an instance is that of its __call__.
+
+class ConstructorSignature:
+    """The signature of a constructor that takes what `_defaults` of its class names, built on first use: building hundreds of them would
+    slow the import."""
+
+    def __get__(self, made: Any, cls: type[Any]) -> inspect.Signature:
+        if made is not None or not cls.__init__.__module__.startswith("msjax."):
+            # The signature of an instance is that of its __call__, of a program's subclass that of the constructor that it defines.
             raise AttributeError("__signature__")
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in cls._defaults.items()])
+        return signature_of(cls._defaults)
 
 
 @dataclass_transform(eq_default=False)
@@ -107,7 +113,7 @@ class Form(Primitive):
         renamed (str): {attribute: the function's name for it}, where it has another.
     """
 
-    __signature__: Any = _Signature()
+    __signature__: Any = ConstructorSignature()
     # The name that `repr` shows, {attribute: default}, and how many attributes have no default.
     _operator = ""
     _defaults: dict[str, Any] = {}
@@ -146,7 +152,7 @@ class Form(Primitive):
             values.update(kwargs)
             # Only a call with arguments can have unknown, repeated or missing ones.
             if (args or kwargs or required) and (len(args) > len(names) or not _fits(names, required, args, kwargs)):
-                signature = type(self).__signature__
+                signature = signature_of(self._defaults)
                 try:
                     signature.bind(*args, **kwargs)
                 except TypeError as error:

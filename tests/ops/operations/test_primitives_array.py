@@ -83,6 +83,15 @@ def test_wrong_attributes():
         ops.Split(1, 2)(Tensor(A))
 
 
+def test_a_subclass_of_a_program_shows_the_constructor_that_it_defines():
+    class Halves(ops.Split):
+        def __init__(self, along):
+            super().__init__(along, 2)
+
+    assert str(inspect.signature(Halves)) == "(along)" and Halves(0)(Tensor(A))[1].shape == (1, 3)
+    assert str(inspect.signature(ops.Split)) == "(axis=0, output_num=1)"
+
+
 def test_printing(capsys):
     ops.Print()("x", Tensor([1, 2]))
     assert capsys.readouterr().out == "x\nTensor(shape=[2], dtype=Int64, value= [1, 2])\n"
