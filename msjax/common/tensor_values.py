@@ -120,8 +120,6 @@ class TensorValues(Values):
             hooks.n_outputs, inputs, hooks.inputs = len(tensors), hooks.inputs, None
             if node is not None:
                 node.also_run = inputs
-        if outputs is tensors:
-            return out
         for i, tensor in zip(at, _as_stopped(outputs, tensors)):
             leaves[i] = tensor
         return join(leaves)
@@ -139,15 +137,14 @@ def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], li
     """Pass Tensors through an identity whose backward applies `function` to their gradients."""
     if STATE.stops_jax():
         return [wrap(jax.lax.stop_gradient(t._value)) for t in tensors]
-    outputs, _ = _through(tensors, function, label, function)
-    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
-    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
+    return _through(tensors, function, label, function)[0]
 
 
 def _through(tensors, function, label, under_jax):
     """(the Tensors behind an identity whose backward applies a function to their gradients, its node on the tape or None).
 
-    It is one of the tape, one of jax with the function `under_jax`, or both; `tensors` themselves if nothing differentiates them.
+    It is one of the tape, one of jax with the function `under_jax`, or both. The Tensors are new ones, also if nothing differentiates them: a
+    write to a given one leaves them as they are.
     """
     edges, base = place_on_tape(tensors)
     outputs, node = tensors, None
@@ -157,7 +154,7 @@ def _through(tensors, function, label, under_jax):
     if base is not None:
         node = FunctionNode(base, edges, len(tensors), function, label)
         outputs = outputs_of(node, outputs, [e is not None for e in edges])
-    return outputs, node
+    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)], node
 
 
 def outputs_of(node: FunctionNode, tensors: Sequence[Tensor], on_tape: Sequence[bool]) -> list[Tensor]:

@@ -54,6 +54,26 @@ def test_a_write_to_what_an_operator_with_a_hook_was_given_leaves_its_result(ope
     assert ms.value_and_grad(net)(ms.Tensor(ROW))[0].asnumpy().tolist() == ROW
 
 
+@pytest.mark.parametrize("kind", ["backward", "backward_pre"])
+@pytest.mark.parametrize("returned", [lambda x: (x, x), lambda x: [x * 2] * 2, lambda x: (x.view(3), x)])
+def test_what_a_cell_with_backward_hooks_returns_are_tensors_of_their_own(kind, returned):
+    """Whether they are differentiated or not: a write to one leaves the others, and the cell's arguments."""
+
+    def write(net, x):
+        a, b = net.inner(x := x * 3)
+        a.mul_(10)
+        return b + x
+
+    net = Of(write, inner=Of(lambda net, x: returned(x)))
+    getattr(net.inner, f"register_{kind}_hook")(lambda *given: None)
+    apply, params, buffers = ms.functionalize(net)
+    x = ms.Tensor([1.0, 2.0, 3.0])
+    expected = (returned(x * 3)[1] + x * 3).asnumpy().tolist()
+    ways = net, ms.jit(net), lambda x: ms.value_and_grad(net)(x)[0], lambda x: ms.Tensor(apply(params, buffers, x._value)[0])
+    for run in ways:
+        assert run(x).asnumpy().tolist() == expected
+
+
 class WritesBoth(nn.Cell):
     """A cell with a gradient of its own that writes to its arguments."""
 
