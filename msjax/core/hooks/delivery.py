@@ -77,6 +77,8 @@ class Delivery:
         Returns:
             (what the hook returned, what goes on, to be used in the place of `carried`).
         """
+        if hook.observe or hook.traced is False:
+            return None, self.observe(frame, hook.fn, given, HookPlace.within(kind.text, frame.owners), carried)
         if ACTIVITY.callbacks:
             barrier()  # hooks of a loop before this one
         try:

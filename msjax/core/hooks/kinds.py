@@ -252,10 +252,10 @@ def gradients_result(
 
 
 def check_observer_result(result: object, place: HookPlace, fn: Callable[..., Any]) -> None:
-    """Check that an observer, called after the run, returned None; another value could no longer change the run."""
+    """Check that an observer returned None: called after the run of a compiled program, it could change nothing."""
     if not replaces_nothing(result):
         raise TypeError(
-            f"In a compiled program, {place.text(fn)} was called after the run, as an observer, but returned {describe(result)}. "
+            f"{place.sentence(fn)} is an observer, which compiled programs call after the run, but returned {describe(result)}. "
             "Register it with traced=True if it is to change what the network computes."
         )
 
