@@ -95,6 +95,7 @@ def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
     return function
 
 
+# Names for the methods: declared in the class, as ClassVars, they would not fit protocols such as those of `abs`, `sum` and `max`.
 _add: Final[_OfLists] = _method(arithmetic.add)
 _radd: Final[_OfLists] = _reflected(arithmetic.add)
 _sub: Final[_OfLists] = _method(arithmetic.sub_method)
