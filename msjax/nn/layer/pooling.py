@@ -1,4 +1,4 @@
-"""Pooling layers, adaptive and fractional ones among them, and unpooling."""
+"""Pooling layers, adaptive and fractional ones among them, and ops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_positive_int, check_value
 from msjax.nn.cell.base import Cell
 from msjax.nn.function_layer import Layer, OfX, PrimitiveAttribute
-from msjax.ops.function.nn_func import pooling as ops, unpooling
+from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import pooling_ops
 
@@ -357,11 +357,11 @@ class _MaxUnpool(Layer):
         return self._function(x, indices, *self._values(), output_size)
 
 
-class MaxUnpool1d(_MaxUnpool, of=unpooling.max_unpool1d):
+class MaxUnpool1d(_MaxUnpool, of=ops.max_unpool1d):
     """Zeros with the elements of an input (N, C, L) where max-pooling found them; see `MaxUnpool2d`."""
 
 
-class MaxUnpool2d(_MaxUnpool, of=unpooling.max_unpool2d):
+class MaxUnpool2d(_MaxUnpool, of=ops.max_unpool2d):
     """Zeros with the elements of an input (N, C, H, W) where max-pooling found them.
 
     Args:
@@ -374,7 +374,7 @@ class MaxUnpool2d(_MaxUnpool, of=unpooling.max_unpool2d):
     """
 
 
-class MaxUnpool3d(_MaxUnpool, of=unpooling.max_unpool3d):
+class MaxUnpool3d(_MaxUnpool, of=ops.max_unpool3d):
     """Zeros with the elements of an input (N, C, D, H, W) where max-pooling found them; see `MaxUnpool2d`."""
 
 
@@ -387,6 +387,6 @@ class _Fractional(Layer):
 
 
 # fmt: off
-class FractionalMaxPool2d(_Fractional, of=unpooling.fractional_max_pool2d): ...
-class FractionalMaxPool3d(_Fractional, of=unpooling.fractional_max_pool3d): ...
+class FractionalMaxPool2d(_Fractional, of=ops.fractional_max_pool2d): ...
+class FractionalMaxPool3d(_Fractional, of=ops.fractional_max_pool3d): ...
 # fmt: on

@@ -9,7 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import Axes
-from msjax.ops.function.nn_func import pooling, unpooling
+from msjax.ops.function.nn_func import pooling
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.operations.nn_ops import attributes_of, check_format
 from msjax.ops.primitive import Form, OfInput
@@ -165,11 +165,11 @@ class _MaxUnpool(Form):
         return self._function(x, argmax, self.ksize, self.strides or None, self.pads, self.output_shape or None)
 
 
-class MaxUnpool2D(_MaxUnpool, of=unpooling.max_unpool2d):
+class MaxUnpool2D(_MaxUnpool, of=pooling.max_unpool2d):
     """The inverse of max-pooling; see `ops.max_unpool2d`."""
 
 
-class MaxUnpool3D(_MaxUnpool, of=unpooling.max_unpool3d):
+class MaxUnpool3D(_MaxUnpool, of=pooling.max_unpool3d):
     """The inverse of max-pooling; see `ops.max_unpool3d`."""
 
     data_format: str = "NCDHW"

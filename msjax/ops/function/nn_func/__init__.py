@@ -17,6 +17,5 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.pads import *
     from msjax.ops.function.nn_func.pooling import *
     from msjax.ops.function.nn_func.softmaxes import *
-    from msjax.ops.function.nn_func.unpooling import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")
