@@ -11,7 +11,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
-from msjax.ops.function.array_func import creation, windows
+from msjax.ops.function.array_func import creation
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import arithmetic, bessel, complexes, elementary, elementwise, logic, special
 from msjax.ops.primitive import Form, OfInput
@@ -194,8 +194,8 @@ class LinSpace(Form): __call__ = staticmethod(creation.linspace)
 class Eps(Form): __call__ = staticmethod(creation.eps)
 class Logit(OfInput, of=elementary.logit): eps: float | None = -1.0
 class Mvlgamma(OfInput, of=special.mvlgamma): p: int
-class BartlettWindow(_Window, of=windows.bartlett_window): ...
-class BlackmanWindow(_Window, of=windows.blackman_window): ...
+class BartlettWindow(_Window, of=creation.bartlett_window): ...
+class BlackmanWindow(_Window, of=creation.blackman_window): ...
 # fmt: on
 
 
@@ -235,14 +235,14 @@ class Range(Form, of=creation.range):
         return creation.range(start, end, step, self.maxlen)
 
 
-class HammingWindow(Form, of=windows.hamming_window):
+class HammingWindow(Form, of=creation.hamming_window):
     periodic: bool = True
     alpha: float = 0.54
     beta: float = 0.46
     dtype: Type | None = None
 
     def __call__(self, window_length: int) -> Tensor:
-        return windows.hamming_window(window_length, self.periodic, self.alpha, self.beta, dtype=self.dtype)
+        return creation.hamming_window(window_length, self.periodic, self.alpha, self.beta, dtype=self.dtype)
 
 
 class LogSpace(Form):

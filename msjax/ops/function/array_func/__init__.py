@@ -20,6 +20,5 @@ if TYPE_CHECKING:
     from msjax.ops.function.array_func.selecting import *
     from msjax.ops.function.array_func.sorting import *
     from msjax.ops.function.array_func.splitting import *
-    from msjax.ops.function.array_func.windows import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")
