@@ -78,9 +78,9 @@ class ElementwiseMethods:
         tanh_,
         uniform_,
     )
+    from msjax.ops.function.math_func.special import i0
 
     multiply: Final = method_of(arithmetic.mul, value="other")
-    from msjax.ops.function.math_func.bessel import i0
     from msjax.ops.function.math_func.complexes import angle, conj, imag, real
     from msjax.ops.function.math_func.elementary import (
         abs,

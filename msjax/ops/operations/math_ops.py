@@ -13,7 +13,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import creation
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import arithmetic, bessel, complexes, elementary, elementwise, logic, special
+from msjax.ops.function.math_func import arithmetic, complexes, elementary, elementwise, logic, special
 from msjax.ops.primitive import Form, OfInput
 
 __all__ = [
@@ -168,18 +168,18 @@ class Zeta(Form): __call__ = staticmethod(special.zeta)
 class Betainc(Form): __call__ = staticmethod(special.betainc)
 class Xlogy(Form): __call__ = staticmethod(special.xlogy)
 class Xdivy(Form): __call__ = staticmethod(special.xdivy)
-class BesselI0(Form): __call__ = staticmethod(bessel.bessel_i0)
-class BesselI0e(Form): __call__ = staticmethod(bessel.bessel_i0e)
-class BesselI1(Form): __call__ = staticmethod(bessel.bessel_i1)
-class BesselI1e(Form): __call__ = staticmethod(bessel.bessel_i1e)
-class BesselJ0(Form): __call__ = staticmethod(bessel.bessel_j0)
-class BesselJ1(Form): __call__ = staticmethod(bessel.bessel_j1)
-class BesselK0(Form): __call__ = staticmethod(bessel.bessel_k0)
-class BesselK0e(Form): __call__ = staticmethod(bessel.bessel_k0e)
-class BesselK1(Form): __call__ = staticmethod(bessel.bessel_k1)
-class BesselK1e(Form): __call__ = staticmethod(bessel.bessel_k1e)
-class BesselY0(Form): __call__ = staticmethod(bessel.bessel_y0)
-class BesselY1(Form): __call__ = staticmethod(bessel.bessel_y1)
+class BesselI0(Form): __call__ = staticmethod(special.bessel_i0)
+class BesselI0e(Form): __call__ = staticmethod(special.bessel_i0e)
+class BesselI1(Form): __call__ = staticmethod(special.bessel_i1)
+class BesselI1e(Form): __call__ = staticmethod(special.bessel_i1e)
+class BesselJ0(Form): __call__ = staticmethod(special.bessel_j0)
+class BesselJ1(Form): __call__ = staticmethod(special.bessel_j1)
+class BesselK0(Form): __call__ = staticmethod(special.bessel_k0)
+class BesselK0e(Form): __call__ = staticmethod(special.bessel_k0e)
+class BesselK1(Form): __call__ = staticmethod(special.bessel_k1)
+class BesselK1e(Form): __call__ = staticmethod(special.bessel_k1e)
+class BesselY0(Form): __call__ = staticmethod(special.bessel_y0)
+class BesselY1(Form): __call__ = staticmethod(special.bessel_y1)
 class StopGradient(Form): __call__ = staticmethod(stop_gradient)
 # ---- creation
 class Zeros(Form): __call__ = staticmethod(creation.zeros)

@@ -6,7 +6,6 @@ from msjax.core.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.math_func.arithmetic import *
-    from msjax.ops.function.math_func.bessel import *
     from msjax.ops.function.math_func.complexes import *
     from msjax.ops.function.math_func.cumulative import *
     from msjax.ops.function.math_func.elementary import *
