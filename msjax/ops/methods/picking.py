@@ -167,8 +167,6 @@ class PickingMethods:
         tensor_scatter_min as scatter_min,
         tensor_scatter_mul as scatter_mul,
         tensor_scatter_sub as scatter_sub,
-    )
-    from msjax.ops.function.array_func.segments import (
         unsorted_segment_max,
         unsorted_segment_min,
         unsorted_segment_prod,

@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import Number
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
+from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, selecting, sorting
 from msjax.ops.primitive import Form, OfInput, OfX1X2
 
 __all__ = [
@@ -87,15 +87,15 @@ class ScatterNdMul(_Locking): __call__ = staticmethod(assigning.scatter_nd_mul)
 class ScatterNdDiv(_Locking): __call__ = staticmethod(assigning.scatter_nd_div)
 class ScatterNdMax(_Locking): __call__ = staticmethod(assigning.scatter_nd_max)
 class ScatterNdMin(_Locking): __call__ = staticmethod(assigning.scatter_nd_min)
-class UnsortedSegmentSum(Form): __call__ = staticmethod(segments.unsorted_segment_sum)
-class UnsortedSegmentProd(Form): __call__ = staticmethod(segments.unsorted_segment_prod)
-class UnsortedSegmentMax(Form): __call__ = staticmethod(segments.unsorted_segment_max)
-class UnsortedSegmentMin(Form): __call__ = staticmethod(segments.unsorted_segment_min)
-class SegmentSum(Form): __call__ = staticmethod(segments.SEGMENTS["sum"])
-class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
-class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
-class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
-class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
+class UnsortedSegmentSum(Form): __call__ = staticmethod(scattering.unsorted_segment_sum)
+class UnsortedSegmentProd(Form): __call__ = staticmethod(scattering.unsorted_segment_prod)
+class UnsortedSegmentMax(Form): __call__ = staticmethod(scattering.unsorted_segment_max)
+class UnsortedSegmentMin(Form): __call__ = staticmethod(scattering.unsorted_segment_min)
+class SegmentSum(Form): __call__ = staticmethod(scattering.SEGMENTS["sum"])
+class SegmentMean(Form): __call__ = staticmethod(scattering.SEGMENTS["mean"])
+class SegmentProd(Form): __call__ = staticmethod(scattering.SEGMENTS["prod"])
+class SegmentMax(Form): __call__ = staticmethod(scattering.SEGMENTS["max"])
+class SegmentMin(Form): __call__ = staticmethod(scattering.SEGMENTS["min"])
 class InTopK(OfX1X2, of=sorting.intopk): k: int
 class InplaceUpdate(_Rows, of=scattering.inplace_update): ...
 class InplaceAdd(_Rows, of=scattering.inplace_add): ...

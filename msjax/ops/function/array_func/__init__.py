@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from msjax.ops.function.array_func.ordering import *
     from msjax.ops.function.array_func.scattering import *
     from msjax.ops.function.array_func.searching import *
-    from msjax.ops.function.array_func.segments import *
     from msjax.ops.function.array_func.selecting import *
     from msjax.ops.function.array_func.sorting import *
     from msjax.ops.function.array_func.splitting import *

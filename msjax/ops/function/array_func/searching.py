@@ -18,7 +18,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
-from msjax.ops.function.array_func.segments import segment
+from msjax.ops.function.array_func.scattering import segment
 from msjax.ops.function.array_func.sorting import known_array
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
