@@ -17,7 +17,7 @@ from msjax.core.base.checks import check_bool, check_kind, check_positive_int, c
 from msjax.engine.autograd.op import apply
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
-from msjax.ops.function.linalg_func import layers
+from msjax.ops.function.linalg_func import linear
 
 __all__ = ["BiDense", "Dense", "Linear"]
 
@@ -78,7 +78,7 @@ class Dense(Cell):
         self.activation_flag: bool = self.activation is not None
 
     def construct(self, x: Tensor) -> Tensor:
-        x = apply(layers.dense.op, (x, self.weight, self.bias))
+        x = apply(linear.dense.op, (x, self.weight, self.bias))
         return self.activation(x) if self.activation_flag else x  # pyright: ignore[reportOptionalCall]
 
     def extend_repr(self) -> str:
@@ -139,7 +139,7 @@ class Linear(Cell):
         self.weight, self.bias = _weights("Linear", (out_features, in_features), in_features, weight_init, bias_init, bias, dtype)
 
     def construct(self, x: Tensor) -> Tensor:
-        return apply(layers.dense.op, (x, self.weight, self.bias))
+        return apply(linear.dense.op, (x, self.weight, self.bias))
 
     def extend_repr(self) -> str:
         text = f"input_features={self.in_features}, output_features={self.out_features}"
@@ -205,7 +205,7 @@ class BiDense(Cell):
             raise ValueError(
                 f"For 'BiDense', the inputs should agree in all axes but the last, but have shapes {input1.shape} and {input2.shape}."
             )
-        return layers.bidense(input1, input2, self.weight, self.bias)
+        return linear.bidense(input1, input2, self.weight, self.bias)
 
     def extend_repr(self) -> str:
         text = f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}"

@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.random_keys import next_key
-from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
+from msjax.ops.function.linalg_func import decompositions, linear, solvers
 from msjax.ops.function.math_func import inplace_math
 from msjax.ops.function.random_func import distributions
 from msjax.ops.methods.inplace import inplace
@@ -37,11 +37,11 @@ class LinearMethods:
 
     # linear algebra
     matmul: Final = method_of(linear.matmul, tensor2="other")
-    addmm: Final = _addition(layers.addmm, "mat1", "mat2")
-    addmv: Final = _addition(layers.addmv, "mat", "vec")
-    addr: Final = _addition(layers.addr, "vec1", "vec2")
-    addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
-    baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
+    addmm: Final = _addition(linear.addmm, "mat1", "mat2")
+    addmv: Final = _addition(linear.addmv, "mat", "vec")
+    addr: Final = _addition(linear.addr, "vec1", "vec2")
+    addbmm: Final = _addition(linear.addbmm, "batch1", "batch2")
+    baddbmm: Final = _addition(linear.baddbmm, "batch1", "batch2")
     from msjax.ops.function.linalg_func.decompositions import trace_method as trace
 
     def qr(self: Tensor, some: bool = True) -> Any:
@@ -56,7 +56,7 @@ class LinearMethods:
         """The solution X of A X = self for a triangular A, and A itself."""
         return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
 
-    addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
+    addmm_: Final = inplace(_addition(linear.addmm, "mat1", "mat2"))
     from msjax.ops.function.linalg_func.decompositions import (
         adjoint,
         cholesky,

@@ -10,7 +10,7 @@ from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
-from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
+from msjax.ops.function.linalg_func import decompositions, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import Form, OfInput, OfInputX, OfX1X2
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 # fmt: off
-class Dense(Form): __call__ = staticmethod(layers.dense)
+class Dense(Form): __call__ = staticmethod(linear.dense)
 class Ger(Form): __call__ = staticmethod(linear.outer)
 class Trace(Form): __call__ = staticmethod(decompositions.trace)
 class MatrixDeterminant(Form): __call__ = staticmethod(decompositions.det)

@@ -6,7 +6,6 @@ from msjax.core.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.linalg_func.decompositions import *
-    from msjax.ops.function.linalg_func.layers import *
     from msjax.ops.function.linalg_func.linear import *
     from msjax.ops.function.linalg_func.solvers import *
 else:
