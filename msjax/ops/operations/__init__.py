@@ -8,7 +8,6 @@ from msjax.ops.function.control.gradient import HookBackward as HookBackward, In
 from msjax.ops.not_offered import NOT_OFFERED
 from msjax.ops.operations.activation_ops import *
 from msjax.ops.operations.array_ops import *
-from msjax.ops.operations.color_ops import *
 from msjax.ops.operations.comm_ops import *
 from msjax.ops.operations.custom_ops import *
 from msjax.ops.operations.image_ops import *
@@ -21,7 +20,6 @@ from msjax.ops.operations.optim_ops import *
 from msjax.ops.operations.pooling_ops import *
 from msjax.ops.operations.random_ops import *
 from msjax.ops.operations.reduction_ops import *
-from msjax.ops.operations.region_ops import *
 from msjax.ops.operations.sparse_ops import *
 from msjax.ops.operations.status_ops import *
 from msjax.ops.primitive import Primitive as Primitive
