@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from msjax.core.base.lazy import on_first_use
 from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
 from msjax.ops.not_offered import NOT_OFFERED
-from msjax.ops.operations.activation_ops import *
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.comm_ops import *
 from msjax.ops.operations.custom_ops import *

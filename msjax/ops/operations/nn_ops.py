@@ -1,4 +1,4 @@
-"""Operator classes of convolution and normalization."""
+"""Operator classes of convolution, normalization and activations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.common.typing import Shape, TensorLike
+from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.checks import check_one_of, check_rank, check_value
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.nn_func import attention, convolution, local_response, normalization
+from msjax.ops.function.array_func import casting
+from msjax.ops.function.nn_func import activations, attention, convolution, local_response, normalization, softmaxes
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints
-from msjax.ops.primitive import Form, OfX
+from msjax.ops.primitive import Form, OfInput, OfInputX, OfX
 
 __all__ = [
-    "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose", "BiasAdd", "LRN", "RmsNorm", "BatchNorm",
-    "LayerNorm", "FlashAttentionScore",
+    "Conv2D", "Conv3D", "Conv2DTranspose", "Conv2DBackpropInput", "Conv3DTranspose", "BiasAdd", "LRN", "RmsNorm",
+    "BatchNorm", "LayerNorm", "FlashAttentionScore", "ReLU", "ReLU6", "Sigmoid", "Softsign", "HSigmoid", "HSwish", "SeLU",
+    "Mish", "FastGeLU", "FastGelu", "PReLU", "Elu", "CeLU", "HShrink", "SoftShrink", "GLU", "Softmax", "LogSoftmax", "GeLU",
+    "Gelu", "Softplus", "LogSoftmaxExt", "SiLU",
 ]  # fmt: skip
 
 
@@ -285,3 +289,62 @@ class FlashAttentionScore(Form):
             min(self.pre_tokens, self.next_tokens),
         )  # fmt: skip
         return greatest, total, Tensor(np.zeros(0, np.float32)), out
+
+
+# ---- activations
+
+
+def _gelu_by_tanh(input: TensorLike) -> Tensor:
+    """input * Phi(input), Phi the normal distribution function, by its approximation with tanh."""
+    return activations.gelu(input, "tanh")
+
+
+# fmt: off
+class ReLU(Form): __call__ = staticmethod(activations.relu)
+class ReLU6(Form): __call__ = staticmethod(activations.relu6)
+class Sigmoid(Form): __call__ = staticmethod(activations.sigmoid)
+class Softsign(Form): __call__ = staticmethod(activations.softsign)
+class HSigmoid(Form): __call__ = staticmethod(activations.hardsigmoid)
+class HSwish(Form): __call__ = staticmethod(activations.hardswish)
+class SeLU(Form): __call__ = staticmethod(activations.selu)
+class Mish(Form): __call__ = staticmethod(activations.mish)
+class FastGeLU(Form): __call__ = staticmethod(activations.fast_gelu)
+class FastGelu(Form): __call__ = staticmethod(activations.fast_gelu)
+class PReLU(Form): __call__ = staticmethod(activations.prelu)
+class SiLU(Form): __call__ = staticmethod(activations.silu)
+class GeLU(Form): __call__ = staticmethod(_gelu_by_tanh)
+class Gelu(Form): __call__ = staticmethod(_gelu_by_tanh)
+class Elu(OfInputX, of=activations.elu): alpha: float = 1.0
+class CeLU(OfX, of=activations.celu): alpha: float = 1.0
+class HShrink(OfInput, of=activations.hardshrink): lambd: float = 0.5
+class SoftShrink(OfInput, of=activations.softshrink): lambd: float = 0.5
+class GLU(OfX, of=activations.glu): axis: int = -1
+# fmt: on
+
+
+class Softmax(Form, of=softmaxes.softmax):
+    axis: int = -1
+
+    def __call__(self, input: TensorLike, *, dtype: Type | None = None) -> Tensor:
+        return softmaxes.softmax(input, self.axis, dtype=dtype)
+
+
+class LogSoftmax(Form, of=softmaxes.log_softmax):
+    axis: int = -1
+
+    def __call__(self, logits: TensorLike) -> Tensor:
+        return softmaxes.log_softmax(logits, self.axis)
+
+
+class Softplus(Form):
+    """log(1 + exp(x)): ``ops.Softplus()(x)``."""
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return activations.softplus(x, 1, 1e30)
+
+
+class LogSoftmaxExt(Form):
+    """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
+
+    def __call__(self, input: TensorLike, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
+        return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
