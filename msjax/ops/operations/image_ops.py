@@ -319,13 +319,13 @@ def _adjust_saturation(image: TensorLike, scale: TensorLike) -> JaxArray:
 def _places(source, target, who):
     if sorted(source) != sorted(target) or len(source) != 4:
         raise ValueError(f"For '{who}', the formats should be 'NHWC' and 'NCHW', but got {source!r} and {target!r}.")
-    return np.array([target.index(axis) for axis in source]), np.array([source.index(axis) for axis in target])
+    return np.array([source.index(axis) for axis in target])
 
 
 @operator(name="DataFormatDimMap", differentiable=False, tensors=True)
 def _dim_map(x: TensorLike, src_format: str, dst_format: str) -> JaxArray:
     """Numbers of axes in one data format as those in another."""
-    return jnp.asarray(_places(src_format, dst_format, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
+    return jnp.asarray(_places(src_format, dst_format, "DataFormatDimMap"), x.dtype)[jnp.mod(x, 4)]
 
 
 @operator(name="DataFormatVecPermute", differentiable=False, tensors=True)
@@ -333,7 +333,7 @@ def _vec_permute(x: TensorLike, src_format: str, dst_format: str) -> JaxArray:
     """A value for each axis, (4,) or (4, 2), in the order of another data format."""
     if x.shape not in ((4,), (4, 2)):
         raise ValueError(f"the shape should be (4,) or (4, 2), but is {x.shape}.")
-    return x[_places(src_format, dst_format, "DataFormatVecPermute")[1]]
+    return x[_places(src_format, dst_format, "DataFormatVecPermute")]
 
 
 # fmt: off
