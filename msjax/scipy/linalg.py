@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy import linalg as jax_linalg
@@ -27,15 +26,7 @@ def _lu_of(a, permute_l):
 
 def _triangular(a, b, trans, lower, unit):
     column = b.ndim < a.ndim
-    found = jax.lax.linalg.triangular_solve(
-        a,
-        b[..., None] if column else b,
-        left_side=True,
-        lower=lower,
-        transpose_a=trans > 0,
-        conjugate_a=trans == 2,
-        unit_diagonal=unit,
-    )
+    found = jax_linalg.solve_triangular(a, b[..., None] if column else b, trans, lower, unit)
     return found[..., 0] if column else found
 
 
