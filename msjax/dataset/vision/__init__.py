@@ -13,7 +13,6 @@ from msjax.dataset.vision.colors import *
 from msjax.dataset.vision.enums import *
 from msjax.dataset.vision.mixing import *
 from msjax.dataset.vision.policies import *
-from msjax.dataset.vision.several import *
 from msjax.dataset.vision.sizes import *
 from msjax.dataset.vision.values import *
 from msjax.dataset.vision.warps import *
