@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_kind, check_str, check_value
 from msjax.core.base.errors import describe
-from msjax.dataset.sources.mappable import MappableDataset
-from msjax.dataset.values import owned
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 
 def check_folder(folder: str, who: str) -> str:
@@ -54,45 +48,3 @@ def file_bytes(path: str, decrypt: Callable[[str], bytes] | None = None) -> np.n
     if not isinstance(content, bytes):
         raise RuntimeError(f"The return value of the decrypt function is not of type bytes: {describe(content)}.")
     return np.frombuffer(content, np.uint8).copy()
-
-
-class FolderDataset(MappableDataset):
-    """A source of a folder whose files are for training or for testing, and hold one array for each column; they are read when first needed.
-
-    It defines `_load`, which gives the arrays of the columns.
-    """
-
-    _names: list[Any] = []
-    _load: Callable[[], tuple[Any, ...]]
-
-    def __init__(
-        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
-        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None,
-        num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
-    ):  # fmt: skip
-        who = type(self).__name__
-        refuse_cache(cache, who)
-        self._folder = check_folder(dataset_dir, who)
-        self._usage = check_usage(usage, ("train", "test", "all"), who)
-        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
-
-    def _columns(self):
-        return self._names
-
-    @cached_property
-    def _arrays(self):
-        try:
-            return self._load()
-        except (OSError, ValueError) as error:
-            raise RuntimeError(f"{type(self).__name__}: the files could not be read: {type(error).__name__}: {error}") from error
-
-    def _length(self):
-        return len(self._arrays[0])
-
-    def _row(self, index):
-        return tuple(owned(array[index]) for array in self._arrays)
-
-    def _labels(self, column):
-        if column not in self._names:
-            raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
-        return np.asarray(self._arrays[self._names.index(column)])
