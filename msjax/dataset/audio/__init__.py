@@ -3,14 +3,12 @@
 from typing import TYPE_CHECKING
 
 from msjax.core.base.lazy import on_first_use
-from msjax.dataset.audio import utils as utils
 from msjax.dataset.audio.effects import *
-from msjax.dataset.audio.enums import *
-from msjax.dataset.audio.filter_banks import *
 from msjax.dataset.audio.filters import *
 from msjax.dataset.audio.modulations import *
 from msjax.dataset.audio.phases import *
 from msjax.dataset.audio.spectra import *
+from msjax.dataset.audio.utils import *
 
 _PLACEHOLDERS = {"[A-Z]*": "a function of numpy arrays does for `map` what a transform does."}
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool, check_value
 from msjax.dataset.audio.base import AudioTransform
-from msjax.dataset.audio.enums import BorderType, FadeShape, GainType, ResampleMethod
+from msjax.dataset.audio.utils import BorderType, FadeShape, GainType, ResampleMethod
 from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
 from msjax.dataset.run import row_rng
 

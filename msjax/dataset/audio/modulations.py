@@ -6,7 +6,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_bool
 from msjax.dataset.audio.base import AudioTransform
-from msjax.dataset.audio.enums import Interpolation, Modulation
+from msjax.dataset.audio.utils import Interpolation, Modulation
 from msjax.dataset.checks import check_enum, check_real, check_whole
 
 __all__ = ["DetectPitchFrequency", "Flanger", "Overdrive", "Phaser"]

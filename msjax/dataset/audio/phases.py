@@ -10,8 +10,8 @@ import numpy as np
 from msjax.core.base.checks import check_bool, check_int, check_type, check_value
 from msjax.dataset.audio.base import AudioTransform
 from msjax.dataset.audio.effects import Resample
-from msjax.dataset.audio.enums import BorderType, WindowType
 from msjax.dataset.audio.spectra import Spectrogram
+from msjax.dataset.audio.utils import BorderType, WindowType
 from msjax.dataset.checks import check_data, check_real, check_whole
 from msjax.dataset.run import row_rng
 

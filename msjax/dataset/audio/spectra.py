@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_float, check_value
+from msjax.dataset.audio import utils
 from msjax.dataset.audio.base import AudioTransform
-from msjax.dataset.audio.enums import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
-from msjax.dataset.audio.filter_banks import create_dct, linear_fbanks, melscale_fbanks
+from msjax.dataset.audio.utils import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
 from msjax.dataset.checks import check_data, check_enum, check_real, check_whole
 
 __all__ = [
@@ -181,7 +181,7 @@ class MelScale(AudioTransform):
     ):
         top = sample_rate // 2 if f_max is None else f_max
         self.n_stft = n_stft
-        self._bank = melscale_fbanks(n_stft, f_min, float(top), n_mels, sample_rate, norm, mel_type).astype(np.float64)
+        self._bank = utils.melscale_fbanks(n_stft, f_min, float(top), n_mels, sample_rate, norm, mel_type).astype(np.float64)
 
     def _sound(self, sound):
         if sound.shape[-2] != self.n_stft:
@@ -307,7 +307,7 @@ class MFCC(AudioTransform):
         mels = arguments.get("n_mels", 128)
         check_value(n_mfcc, n_mfcc <= mels, f"not be above the number of mels, {mels}", "n_mfcc", "MFCC")
         self._spectrogram = MelSpectrogram(sample_rate, **arguments)
-        self._dct = create_dct(n_mfcc, mels, norm).astype(np.float64)
+        self._dct = utils.create_dct(n_mfcc, mels, norm).astype(np.float64)
 
     def _sound(self, sound):
         return _cepstrum(self._spectrogram._sound(sound), self.log_mels, self._dct)
@@ -338,8 +338,8 @@ class LFCC(AudioTransform):
         self._log_lf = check_bool(log_lf, "log_lf", "LFCC")
         self._spectrogram = Spectrogram(**(speckwargs or {}))
         top = float(sample_rate // 2 if f_max is None else f_max)
-        self._bank = linear_fbanks(self._spectrogram.n_fft // 2 + 1, f_min, top, n_filter, sample_rate).astype(np.float64)
-        self._dct = create_dct(n_lfcc, n_filter, norm).astype(np.float64)
+        self._bank = utils.linear_fbanks(self._spectrogram.n_fft // 2 + 1, f_min, top, n_filter, sample_rate).astype(np.float64)
+        self._dct = utils.create_dct(n_lfcc, n_filter, norm).astype(np.float64)
 
     def _sound(self, sound):
         return _cepstrum(np.einsum("...ft,fm->...mt", self._spectrogram._sound(sound), self._bank), self._log_lf, self._dct)
