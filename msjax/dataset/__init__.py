@@ -61,3 +61,10 @@ for _name, _module in [*sys.modules.items()]:
         complete_examples(
             vars(_module), f"from msjax.dataset import {_package}" if _of_transforms else "from msjax import dataset as ds"
         )
+
+# MindSpore's other names for the packages of transforms, for imports such as "import msjax.dataset.vision.c_transforms".
+for _package, _others in (
+    (audio, "transforms"), (text, "transforms utils"), (transforms, "c_transforms py_transforms transforms"),
+    (vision, "c_transforms transforms utils"),
+):  # fmt: skip
+    sys.modules.update((f"{_package.__name__}.{_other}", _package) for _other in _others.split())

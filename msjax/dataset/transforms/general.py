@@ -20,8 +20,8 @@ from msjax.dataset.transforms.base import OF_BATCHES, Transform, call_in_turn, c
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 
 __all__ = [
-    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
-    "Slice", "TypeCast", "Unique",
+    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "OneHotOp", "PadEnd", "RandomApply", "RandomChoice",
+    "RandomOrder", "Relational", "Slice", "TypeCast", "Unique",
 ]  # fmt: skip
 
 
@@ -108,6 +108,9 @@ class OneHot(Transform):
         if not self.smoothing_rate:
             return hot.astype(labels.dtype)
         return hot * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+
+
+OneHotOp = OneHot  # MindSpore 1's name
 
 
 class Fill(Transform):

@@ -1,4 +1,0 @@
-"""MindSpore's other name for `msjax.dataset.vision`."""
-
-from msjax.dataset.vision import *
-from msjax.dataset.vision import __getattr__ as __getattr__  # pyright: ignore[reportAttributeAccessIssue]
