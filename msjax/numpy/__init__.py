@@ -26,10 +26,8 @@ from msjax.numpy.dtypes import *
 from msjax.numpy.elementwise import *
 from msjax.numpy.elementwise import around as around, round as round
 from msjax.numpy.histograms import *
-from msjax.numpy.joining import *
 from msjax.numpy.linear import *
 from msjax.numpy.picking import *
-from msjax.numpy.polynomials import *
 from msjax.numpy.reduction import *
 
 if not TYPE_CHECKING:

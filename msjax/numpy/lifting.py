@@ -112,18 +112,6 @@ def lifted(operands: int = 1, *, convert: Callable[[ArrayLike], Tensor] = tensor
     return typing.cast(KernelDecorator, decorate)
 
 
-def vectors(a: JaxArray, b: JaxArray) -> tuple[JaxArray, JaxArray]:
-    """Two arrays in their common type; a number is a vector of one."""
-    a, b = promote(a, b)
-    return jnp.atleast_1d(a), jnp.atleast_1d(b)
-
-
-def convolved(a: JaxArray, b: JaxArray, mode: str = "full") -> JaxArray:
-    """The convolution of two vectors in their common type."""
-    a, b = vectors(a, b)
-    return jnp.convolve(a, b, mode).astype(a.dtype)
-
-
 def of_numbers(function: Callable[..., JaxArray]) -> Callable[..., JaxArray]:
     """A function of two arrays of one type, which takes Bools as the numbers 0 and 1 and gives Bools for them."""
 

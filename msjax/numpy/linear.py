@@ -1,4 +1,4 @@
-"""Products, diagonals and signals under numpy's names."""
+"""Products, diagonals, signals and polynomials under numpy's names."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import ArrayLike, BinaryOperator, DTypeLike
 from msjax.core.base.checks import check_one_of
 from msjax.core.base.typing import JaxArray
-from msjax.numpy.lifting import as_type, convolved, floating, lifted, lifted_pair, of_numbers, tensor, tensors
+from msjax.numpy.lifting import as_type, floating, lifted, lifted_pair, of_numbers, tensor, tensors, wide
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = [
-    "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "matrix_power", "multi_dot", "outer",
-    "tensordot", "trace", "tril", "triu",
+    "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "matrix_power", "multi_dot",
+    "outer", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "tensordot", "trace", "tril", "triu",
 ]  # fmt: skip
 
 
@@ -125,16 +125,74 @@ def triu(m: ArrayLike, k: int = 0) -> Tensor:
 # ---- signals
 
 
+def _vectors(a, b):
+    """Two arrays in their common type; a number is a vector of one."""
+    a, b = promote(a, b)
+    return jnp.atleast_1d(a), jnp.atleast_1d(b)
+
+
+def _convolved(a, b, mode="full"):
+    """The convolution of two vectors in their common type."""
+    a, b = _vectors(a, b)
+    return jnp.convolve(a, b, mode).astype(a.dtype)
+
+
 _MODES = ("full", "same", "valid")
 
 
 @lifted(2, int_grad=True)
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> JaxArray:
     """The convolution of two vectors."""
-    return convolved(a, v, check_one_of(mode, _MODES, "mode", "convolve"))
+    return _convolved(a, v, check_one_of(mode, _MODES, "mode", "convolve"))
 
 
 @lifted(2, convert=floating)
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> JaxArray:
     """The correlation of two vectors."""
     return jnp.correlate(*promote(a, v), check_one_of(mode, _MODES, "mode", "correlate"))
+
+
+# ---- polynomials, given by their coefficients from the highest power down
+
+
+@lifted(2, int_grad=True)
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The sum of two polynomials."""
+    return jnp.polyadd(*_vectors(a1, a2))
+
+
+@lifted(2, int_grad=True)
+def polysub(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The difference of two polynomials."""
+    return jnp.polysub(*_vectors(a1, a2))
+
+
+@lifted(2, int_grad=True)
+def polymul(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The product of two polynomials."""
+    return _convolved(a1, a2)
+
+
+@lifted(2, convert=wide)
+def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
+    """The values of a polynomial.
+
+    Example:
+        >>> from msjax import Tensor, numpy as mnp
+        >>> print(mnp.polyval(Tensor([3.0, 0.0, 1.0]), Tensor([2.0])))
+        [13.]
+    """
+    p, x = promote(p, x)
+    return jnp.polyval(jnp.atleast_1d(p), x)
+
+
+@lifted(int_grad=True)
+def polyder(p: ArrayLike, m: int = 1) -> JaxArray:
+    """The `m`-th derivative of a polynomial."""
+    return jnp.polyder(jnp.atleast_1d(p), m).astype(p.dtype)
+
+
+@lifted(convert=floating)
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> JaxArray:
+    """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
+    return jnp.polyint(jnp.atleast_1d(p), m, jnp.asarray(0 if k is None else k, p.dtype))

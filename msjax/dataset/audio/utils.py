@@ -9,8 +9,8 @@ from msjax.dataset.checks import check_enum, check_real, check_whole
 from msjax.dataset.enums import Named
 
 __all__ = [
-    "BorderType", "FadeShape", "GainType", "Interpolation", "MelType", "Modulation", "NormMode", "NormType", "ResampleMethod", "ScaleType",
-    "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
+    "BorderType", "FadeShape", "GainType", "Interpolation", "MelType", "Modulation", "NormMode", "NormType", "ResampleMethod",
+    "ScaleType", "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
 ]  # fmt: skip
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike
 
 __all__ = [
-    "CenterCrop", "Crop", "FiveCrop", "Pad", "PadToSize", "RandomCrop", "RandomCropDecodeResize", "RandomResize", "RandomResizedCrop",
-    "Resize", "ResizedCrop", "TenCrop",
+    "CenterCrop", "Crop", "FiveCrop", "Pad", "PadToSize", "RandomCrop", "RandomCropDecodeResize", "RandomResize",
+    "RandomResizedCrop", "Resize", "ResizedCrop", "TenCrop",
 ]  # fmt: skip
 
 
