@@ -83,8 +83,11 @@ def default_workers(unset: int = 1) -> int:
     return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or unset
 
 
+_UNUSED = "Accepted for compatibility with MindSpore, without effect"
+
+
 def _accessors(
-    key: str, default: Any, check: Callable[[Any, str, str], _T], said: str
+    key: str, default: Any, check: Callable[[Any, str, str], _T], said: str = f"{_UNUSED}."
 ) -> tuple[Callable[[], _T], Callable[[_T], None]]:
     setter_name = f"set_{key}"
     _VALUES[key] = default
@@ -107,12 +110,6 @@ def _accessors(
     return get, set
 
 
-def _without_effect(
-    key: str, default: Any, check: Callable[[Any, str, str], _T], unit: str = ""
-) -> tuple[Callable[[], _T], Callable[[_T], None]]:
-    return _accessors(key, default, check, f"Accepted for compatibility with MindSpore, without effect{unit}.")
-
-
 _positive = functools.partial(check_int, low=1, high=_LARGEST)
 _not_negative = functools.partial(check_int, low=0, high=_LARGEST)
 
@@ -127,20 +124,20 @@ get_prefetch_size, set_prefetch_size = _accessors(
 get_callback_timeout, set_callback_timeout = _accessors(
     "callback_timeout", 60, _positive, "The seconds that rows wait for `Dataset.sync_update`."
 )
-get_monitor_sampling_interval, set_monitor_sampling_interval = _without_effect(
-    "monitor_sampling_interval", 1000, _positive, ": milliseconds"
+get_monitor_sampling_interval, set_monitor_sampling_interval = _accessors(
+    "monitor_sampling_interval", 1000, _positive, f"{_UNUSED}: milliseconds."
 )
-get_multiprocessing_timeout_interval, set_multiprocessing_timeout_interval = _without_effect(
-    "multiprocessing_timeout_interval", 300, _positive, ": seconds"
+get_multiprocessing_timeout_interval, set_multiprocessing_timeout_interval = _accessors(
+    "multiprocessing_timeout_interval", 300, _positive, f"{_UNUSED}: seconds."
 )
-get_autotune_interval, set_autotune_interval = _without_effect("autotune_interval", 0, _not_negative)
-get_auto_num_workers, set_auto_num_workers = _without_effect("auto_num_workers", False, check_bool)
-get_auto_offload, set_auto_offload = _without_effect("auto_offload", False, check_bool)
-get_enable_autotune, set_enable_autotune = _without_effect("enable_autotune", False, check_bool)
-get_enable_shared_mem, set_enable_shared_mem = _without_effect("enable_shared_mem", True, check_bool)
-get_enable_watchdog, set_enable_watchdog = _without_effect("enable_watchdog", True, check_bool)
-get_numa_enable, set_numa_enable = _without_effect("numa_enable", False, check_bool)
-get_fast_recovery, set_fast_recovery = _without_effect("fast_recovery", True, check_bool)
+get_autotune_interval, set_autotune_interval = _accessors("autotune_interval", 0, _not_negative)
+get_auto_num_workers, set_auto_num_workers = _accessors("auto_num_workers", False, check_bool)
+get_auto_offload, set_auto_offload = _accessors("auto_offload", False, check_bool)
+get_enable_autotune, set_enable_autotune = _accessors("enable_autotune", False, check_bool)
+get_enable_shared_mem, set_enable_shared_mem = _accessors("enable_shared_mem", True, check_bool)
+get_enable_watchdog, set_enable_watchdog = _accessors("enable_watchdog", True, check_bool)
+get_numa_enable, set_numa_enable = _accessors("numa_enable", False, check_bool)
+get_fast_recovery, set_fast_recovery = _accessors("fast_recovery", True, check_bool)
 
 
 def get_debug_mode() -> bool:

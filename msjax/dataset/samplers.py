@@ -93,9 +93,6 @@ class BuiltinSampler(Sampler):
         True
     """
 
-    def _cut(self, positions):
-        return positions[: self.num_samples] if self.num_samples else positions
-
 
 class SequentialSampler(BuiltinSampler):
     """Rows one after the other.
@@ -120,7 +117,7 @@ class SequentialSampler(BuiltinSampler):
     def _positions(self, size, run, labels):
         should = f"'start_index' should be in [0, {size}], where {size} is the number of rows"
         check_data(self.start_index, 0 <= self.start_index <= size, should, "SequentialSampler")
-        return self._cut(np.arange(self.start_index, size))
+        return np.arange(self.start_index, size)
 
 
 class RandomSampler(BuiltinSampler):
@@ -144,7 +141,7 @@ class RandomSampler(BuiltinSampler):
 
     def _positions(self, size, run, labels):
         draws = run.draws()
-        return self._cut(draws.repeating(size) if self.replacement else draws.order(size))
+        return draws.repeating(size) if self.replacement else draws.order(size)
 
 
 class SubsetSampler(BuiltinSampler):
@@ -180,9 +177,6 @@ class SubsetSampler(BuiltinSampler):
         return min(self.num_samples or len(self.indices), len(self.indices))
 
     def _positions(self, size, run, labels):
-        return self._cut(self._checked())
-
-    def _checked(self):
         check_data(self.indices, self.indices, "'indices' should not be empty", type(self).__name__)
         return np.array(self.indices, np.int64)
 
@@ -203,7 +197,7 @@ class SubsetRandomSampler(SubsetSampler):
     _shuffled = True
 
     def _positions(self, size, run, labels):
-        indices = self._checked()
+        indices = super()._positions(size, run, labels)
         return run.draws().mixed(indices, self.num_samples or len(indices))
 
 
@@ -291,9 +285,9 @@ class DistributedSampler(BuiltinSampler):
         check_data(given, 0 <= shard < shards and self.offset <= shards, should, "DistributedSampler")
         order = run.shared_draws().order(size) if self.shuffle else np.arange(size)
         if self.offset >= 0:
-            return self._cut(order[(shard - self.offset) % shards :: shards])
+            return order[(shard - self.offset) % shards :: shards]
         each = -(-size // shards)
-        return self._cut(order[(shard + shards * np.arange(each)) % size] if size else order)
+        return order[(shard + shards * np.arange(each)) % size] if size else order
 
 
 class PKSampler(BuiltinSampler):
@@ -341,7 +335,7 @@ class PKSampler(BuiltinSampler):
             members = np.flatnonzero(labels == label)
             members = members if rng is None else rng.permutation(members)
             chosen.append(np.resize(members, self.num_val))
-        return self._cut(np.concatenate(chosen) if chosen else np.zeros(0, np.int64))
+        return np.concatenate(chosen) if chosen else np.zeros(0, np.int64)
 
 
 class IterSampler(Sampler):
@@ -397,6 +391,8 @@ def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np
         raise
     except Exception as error:
         raise RuntimeError(f"{type(sampler).__name__} failed: {type(error).__name__}: {error}") from error
+    if isinstance(sampler, BuiltinSampler):
+        positions = positions[: sampler.num_samples or None]
     wrong = positions[(positions < 0) | (positions >= len(chosen))]
     if len(wrong):
         raise RuntimeError(f"{type(sampler).__name__} asks for row {wrong[0]}, but there are {len(chosen)} rows.")

@@ -144,7 +144,7 @@ class MuLawEncoding(AudioTransform):
     """
 
     def __init__(self, quantization_channels: int = 256):
-        self.quantization_channels = check_whole(quantization_channels, "quantization_channels", "MuLawEncoding")
+        self.quantization_channels = check_whole(quantization_channels, "quantization_channels", type(self).__name__)
 
     def _sound(self, sound):
         mu = self.quantization_channels - 1.0
@@ -152,16 +152,13 @@ class MuLawEncoding(AudioTransform):
         return ((bent + 1) / 2 * mu + 0.5).astype(np.int32)
 
 
-class MuLawDecoding(AudioTransform):
+class MuLawDecoding(MuLawEncoding):
     """The sound that :class:`MuLawEncoding` has encoded.
 
     Example:
         >>> audio.MuLawDecoding()(np.array([0, 255], np.int32))
         array([-1.,  1.], dtype=float32)
     """
-
-    def __init__(self, quantization_channels: int = 256):
-        self.quantization_channels = check_whole(quantization_channels, "quantization_channels", "MuLawDecoding")
 
     def _sound(self, sound):
         mu = self.quantization_channels - 1.0
