@@ -150,6 +150,7 @@ def test_empty_segments_hold_the_limits_of_the_type():
 def test_padding_row_gets_no_gradient():
     grad = ms.grad(lambda w: ops.embedding(Tensor([0, 1, 1]), w, padding_idx=1))(Tensor(X))
     assert grad.asnumpy().sum(1).tolist() == [3, 0, 0]
+    assert ops.embedding(Tensor([1, 0]), Tensor([[np.inf], [2.0]]), padding_idx=1).tolist() == [[2], [np.inf]]
 
 
 @pytest.mark.parametrize("axis, want", [(-1, [[0, 0, 1], [0, 0, 0]]), (0, [[0, 0], [0, 0], [1, 0]])])
@@ -157,6 +158,7 @@ def test_one_hot(axis, want):
     out = ops.one_hot(Tensor([2, 5]), 3, axis=axis)
     assert out.tolist() == want and out.dtype is ms.int64
     assert ops.one_hot(Tensor([2]), 3, 1.0, 0.0).dtype is ms.float32
+    assert np.flatnonzero(ops.one_hot(Tensor([5], ms.uint8), 300).asnumpy()).tolist() == [5]  # bytes can't hold 261
 
 
 def test_positions_and_masks():

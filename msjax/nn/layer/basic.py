@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
@@ -17,7 +16,7 @@ from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func import arrange
+from msjax.ops.function.array_func import arrange, ordering, selecting
 from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = ["ClipByNorm", "Flatten", "Identity", "L1Regularizer", "Norm", "OneHot", "Roll", "Unflatten"]
@@ -113,11 +112,6 @@ class Unflatten(Cell):
         return arrange.reshape(input_x, shape[:axis] + self.unflattened_size + shape[axis + 1 :])
 
 
-@operator(int_grad=True, name="Roll")
-def _roll(x, shift, axis):
-    return jnp.roll(x, shift, axis)
-
-
 class Roll(Cell):
     """Elements moved along axes; what leaves at one end comes in at the other.
 
@@ -152,14 +146,7 @@ class Roll(Cell):
             )
 
     def construct(self, input_x: Tensor) -> Tensor:
-        return _roll(input_x, self.shift, self.axis)
-
-
-@operator(numbers=("on_value", "off_value"), differentiable=False, name="OneHot")
-def _one_hot(indices, axis, depth, on_value, off_value, dtype):
-    dtype = mstype.to_jax(dtype)
-    hot = jax.nn.one_hot(indices, depth, dtype=jnp.bool_, axis=axis)
-    return jnp.where(hot, jnp.asarray(on_value, dtype), jnp.asarray(off_value, dtype))
+        return ordering.roll(input_x, self.shift, self.axis)
 
 
 class OneHot(Cell):
@@ -200,7 +187,7 @@ class OneHot(Cell):
     def construct(self, indices: Tensor) -> Tensor:
         fits = isinstance(indices, Tensor) and indices.dtype.kind in "iu"
         check_kind(indices, fits, "be a Tensor of integers", "the indices", "OneHot")
-        return _one_hot(indices, self.axis, self.depth, self.on_value, self.off_value, self.dtype)
+        return selecting.one_hot_of_type(indices, self.on_value, self.off_value, self.depth, self.axis, self.dtype)
 
 
 @operator(name="Norm")

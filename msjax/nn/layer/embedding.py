@@ -27,6 +27,7 @@ from msjax.core.base.checks import (
 )
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func import gathering
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
 
@@ -34,11 +35,6 @@ __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingL
 @operator(2, name="Gather")
 def _lookup(table, ids):
     return table.at[ids].get(mode="fill")
-
-
-@operator(2, name="EmbeddingLookup")
-def _lookup_or_zero(table, ids):
-    return jnp.where((ids >= 0)[..., None], table.at[ids].get(mode="fill", fill_value=0), 0)
 
 
 def _check_ids(ids, who):
@@ -118,7 +114,7 @@ class Embedding(Cell):
     def construct(self, ids: Tensor) -> Tensor:
         _check_ids(ids, "Embedding")
         if self.use_one_hot:
-            return _lookup_or_zero(self.embedding_table, ids)
+            return gathering.rows_or_zeros(self.embedding_table, ids)
         _check_range(ids, self.vocab_size, "Embedding")
         return _lookup(self.embedding_table, ids)
 
@@ -200,7 +196,7 @@ class EmbeddingExt(Cell):
         if self.max_norm is not None:
             self.weight._set_value(_renorm(self.weight, input, self.max_norm, self.norm_type)._value)
         padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings
-        return _lookup_ext(self.weight, input, padding, self.scale_grad_by_freq)
+        return gathering.embed(self.weight, input, padding, None, self.norm_type, self.scale_grad_by_freq)
 
     def extend_repr(self) -> str:
         return (
@@ -215,18 +211,6 @@ def _renorm(table, ids, limit, p):
     norms = jnp.linalg.norm(table, p, axis=-1, keepdims=True)
     used = jnp.zeros(table.shape[0], bool).at[ids.reshape(-1)].set(True)[:, None]
     return jnp.where(used & (norms > limit), table * (limit / (norms + 1e-7)), table).astype(table.dtype)
-
-
-@operator(2, name="Embedding")
-def _lookup_ext(table, ids, padding, by_frequency):
-    rows = table.at[ids].get(mode="fill")
-    if padding is not None:
-        rows = jnp.where((ids == padding)[..., None], jax.lax.stop_gradient(rows), rows)
-    if by_frequency:
-        counts = jnp.zeros(table.shape[0], rows.dtype).at[ids.reshape(-1)].add(1)
-        share = 1 / counts[ids][..., None]
-        rows = rows * share + jax.lax.stop_gradient(rows * (1 - share))
-    return rows
 
 
 @operator(1, numbers=("limit", "square"), name="ClipByNorm")
@@ -301,7 +285,7 @@ class EmbeddingLookup(Cell):
 
     def construct(self, indices: Tensor) -> Tensor:
         _check_ids(indices, type(self).__name__)
-        rows = _lookup_or_zero(self.embedding_table, indices)
+        rows = gathering.rows_or_zeros(self.embedding_table, indices)
         return rows if self.max_norm is None else _clip_rows(rows, self.max_norm, self.max_norm**2)
 
 

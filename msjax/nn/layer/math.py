@@ -17,6 +17,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import rounded_once, widened
 from msjax.ops.function.array_func import ordering
 from msjax.ops.function.linalg_func import linear
+from msjax.ops.function.math_func import special
 
 __all__ = [
     "DiGamma", "IGamma", "LBeta", "LGamma", "MatDet", "MatInverse", "MatMul", "Moments", "Range", "ReduceLogSumExp",
@@ -183,20 +184,10 @@ class Moments(Cell):
         return _moments(x, axes or tuple(range(x.ndim)), self.keep_dims)
 
 
-@operator(name="LGamma")
-def _lgamma(x):
-    return jnp.where(jnp.isinf(x), jnp.inf, jax.scipy.special.gammaln(x)).astype(x.dtype)
-
-
 @operator(name="DiGamma")
 def _digamma(x):
     at_zero = jnp.where(x == 0, -jnp.inf, jax.scipy.special.digamma(x))
     return jnp.where(x == -jnp.inf, jnp.nan, at_zero).astype(x.dtype)
-
-
-@operator(2, name="IGamma")
-def _igamma(a, x):
-    return jax.scipy.special.gammainc(a, x)
 
 
 @operator(2, name="LBeta")
@@ -223,7 +214,7 @@ class LGamma(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         _check_float(x, "x", "LGamma")
-        return _lgamma(x)
+        return special.lgamma(x)
 
 
 class DiGamma(Cell):
@@ -267,7 +258,7 @@ class IGamma(Cell):
     def construct(self, a: Tensor, x: Tensor) -> Tensor:
         _check_float(a, "a", "IGamma", (mstype.float32,))
         _check_float(x, "x", "IGamma", (mstype.float32,))
-        return _igamma(a, x)
+        return special.igamma(a, x)
 
 
 class LBeta(Cell):

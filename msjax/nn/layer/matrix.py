@@ -8,7 +8,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func.diagonals import tril, triu
+from msjax.ops.function.array_func.diagonals import diag_embed, tril, triu
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
@@ -65,11 +65,6 @@ class Triu(Cell):
         return triu(x, k)
 
 
-@operator(int_grad=True, name="MatrixDiag")
-def _matrix_diag(x):
-    return x[..., None] * jnp.eye(x.shape[-1], dtype=x.dtype)
-
-
 @operator(int_grad=True, name="MatrixDiagPart")
 def _matrix_diag_part(x):
     return jnp.diagonal(x, axis1=-2, axis2=-1)
@@ -99,7 +94,7 @@ class MatrixDiag(Cell):
     """
 
     def construct(self, input_x: Tensor) -> Tensor:
-        return _matrix_diag(check_type(input_x, Tensor, "input_x", "MatrixDiag"))
+        return diag_embed(check_type(input_x, Tensor, "input_x", "MatrixDiag"))
 
 
 class MatrixDiagPart(Cell):

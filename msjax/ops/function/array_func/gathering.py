@@ -182,7 +182,8 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
 
 
 @operator(2, name="EmbeddingLookup")
-def _lookup(table, indices):
+def rows_or_zeros(table: TensorLike, indices: TensorLike) -> JaxArray:
+    """Rows of a table, by integers; zeros for one outside of the table."""
     inside = (indices >= 0) & (indices < table.shape[0])
     rows = table.at[jnp.where(inside, indices, 0)].get(mode="clip")
     return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
@@ -192,26 +193,26 @@ def embedding_lookup(input_params: Tensor, input_indices: Tensor, offset: int = 
     """Rows of a table, by index less `offset`; zeros for an index outside of the table."""
     indices = integers(input_indices, "EmbeddingLookup", "input_indices")
     offset = freeze(offset)
-    return _lookup(input_params, indices - offset if offset else indices)
+    return rows_or_zeros(input_params, indices - offset if offset else indices)
 
 
 @operator(2, numbers=("max_norm",), name="Embedding")
-def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
+def embed(
+    weight: TensorLike, ids: TensorLike, padding_idx: int | None, max_norm: float | None, norm_type: float, scale: bool
+) -> JaxArray:
+    """What `embedding` returns for integers in the table and a `padding_idx` that is not negative."""
     rows = weight.at[ids].get(mode="fill")
     if max_norm is not None:
         held = jax.lax.stop_gradient(rows)
         norms = jnp.linalg.norm(held, norm_type, -1, keepdims=True)
         # The gradient is that of the scaled rows.
         rows = rows + held * (jnp.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(rows.dtype) - 1)
-    share = None
+    held = jax.lax.stop_gradient(rows)
     if scale:
         counts = jnp.zeros(weight.shape[0], jnp.int32).at[ids].add(1)
         share = 1 / counts[ids][..., None].astype(rows.dtype)
-    if padding_idx is not None:
-        kept = (ids != padding_idx)[..., None].astype(rows.dtype)
-        share = kept if share is None else share * kept
-    # `share` scales only the gradient.
-    return rows if share is None else rows * share + jax.lax.stop_gradient(rows * (1 - share))
+        rows = rows * share + held * (1 - share)  # of the gradient alone
+    return rows if padding_idx is None else jnp.where((ids == padding_idx)[..., None], held, rows)
 
 
 def embedding(
@@ -247,4 +248,4 @@ def embedding(
         check_in_range(padding_idx, "padding_idx", "embedding", low=-rows, below=rows)
         padding_idx = padding_idx % rows
     check_indices(ids, rows, "embedding", 0)
-    return _embed(weight, ids, padding_idx, max_norm, float(norm_type), bool(scale_grad_by_freq))
+    return embed(weight, ids, padding_idx, max_norm, float(norm_type), bool(scale_grad_by_freq))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_kind, check_value
@@ -175,12 +177,13 @@ def argwhere(input: TensorLike) -> Tensor:
 # ---- rows of ones and zeros
 
 
-@operator(3, differentiable=False)
-def _one_hot(indices, on_value, off_value, depth, axis, dtype):
-    axis = axis % (indices.ndim + 1)
-    numbers = jnp.arange(depth, dtype=indices.dtype).reshape((1,) * axis + (depth,) + (1,) * (indices.ndim - axis))
+@operator(3, differentiable=False, name="OneHot")
+def one_hot_of_type(indices: TensorLike, on_value: Number, off_value: Number, depth: int, axis: int, dtype: Type) -> JaxArray:
+    """`one_hot` in a given type."""
+    if indices.dtype.itemsize < 4:  # which may not hold `depth`
+        indices = indices.astype(jnp.int32)
     on, off = (jnp.asarray(v, mstype.to_jax(dtype)) for v in (on_value, off_value))
-    return jnp.where(jnp.expand_dims(indices, axis) == numbers, on, off)
+    return jnp.where(jax.nn.one_hot(indices, depth, dtype=bool, axis=axis), on, off)
 
 
 def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_value: Number | Tensor = 0, axis: int = -1) -> Tensor:
@@ -208,7 +211,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
     require_integers("one_hot", indices=indices)
     check_value(axis, isinstance(axis, int) and -1 <= axis <= indices.ndim, f"be in [-1, {indices.ndim}]", "axis", "one_hot")
     on, off = (Tensor(v) if isinstance(v, (bool, int, float)) else v for v in (on_value, off_value))
-    return _one_hot(indices, on, off, depth, axis, on.dtype)
+    return one_hot_of_type(indices, on, off, depth, axis, on.dtype)
 
 
 @operator(differentiable=False)
