@@ -123,11 +123,11 @@ class ASGD(Optimizer):
     @staticmethod
     def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         mu, eta = averaging(c, rate, step.astype(jnp.float32))
-        return shared, {"eta": eta, "mu": mu}
+        return step, {"eta": eta, "mu": mu}
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
-        eta, mu = (u.context[name].astype(u.value.dtype) for name in ("eta", "mu"))
+        eta, mu = (u.shared[name].astype(u.value.dtype) for name in ("eta", "mu"))
         return averaged(c, u.value, u.grad, *u.slots, eta, mu)
 
 

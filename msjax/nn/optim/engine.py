@@ -82,6 +82,7 @@ class Update(NamedTuple):
         rate: the learning rate, 0-d.
         decay: the weight decay, a float or 0-d array.
         context: what `begin` returned.
+        shared: the values of the state that its group shares.
     """
 
     value: JaxArray
@@ -90,6 +91,7 @@ class Update(NamedTuple):
     rate: JaxArray
     decay: JaxNumber
     context: Any
+    shared: dict[str, JaxArray]
 
 
 class CompiledOptimizer(Cell):
@@ -289,7 +291,7 @@ def _step_of(cls, groups):
                 if spec.centralize:
                     grad = centralize(grad)
                 rate = of_dtype(rates[spec.rate], kind)
-                given = Update(wide, grad, tuple([of_dtype(s, kind) for s in slots]), rate, decay, context)
+                given = Update(wide, grad, tuple([of_dtype(s, kind) for s in slots]), rate, decay, context, kept)
                 new, *slots_now = cls.update(c, given)
                 new_values.append(of_dtype(new, value.dtype))
                 # What the formula leaves as it is would be copied.

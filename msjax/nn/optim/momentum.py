@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.common.typing import ParametersLike
 from msjax.core.base.checks import check_bool, check_float, check_number
-from msjax.core.base.typing import JaxArray, JaxArrays
+from msjax.core.base.typing import JaxArrays
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
@@ -71,15 +70,11 @@ class SGD(Optimizer):
         self.add_state("stat", start=1)
 
     @staticmethod
-    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
-        return shared["momentum"], {}
-
-    @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         if c._plain:
             return u.value - u.rate * u.grad, *u.slots
         accum, first = u.slots
-        momentum = u.context.astype(u.value.dtype)
+        momentum = u.shared["momentum"].astype(u.value.dtype)
         moved = formulas.sgd(u.value, accum, u.grad, u.rate, momentum, c.dampening, c.nesterov, first=first > 0)
         return *moved, jnp.zeros_like(first)
 
@@ -117,9 +112,7 @@ class Momentum(Optimizer):
         self.add_state("moments")
 
     @staticmethod
-    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
-        return shared["momentum"], {}
-
-    @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
-        return formulas.sgd(u.value, *u.slots, u.grad, u.rate, u.context.astype(u.value.dtype), nesterov=c.use_nesterov)
+        return formulas.sgd(
+            u.value, *u.slots, u.grad, u.rate, u.shared["momentum"].astype(u.value.dtype), nesterov=c.use_nesterov
+        )
