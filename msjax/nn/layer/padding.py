@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind, check_number, check_one_of, check_value, is_int
@@ -49,10 +49,14 @@ class Pad(Cell):
 
 
 class _Around(Cell):
-    """Base of layers that pad their last axes; subclasses set `axes`."""
+    """Base of layers that pad their last `axes`."""
 
-    axes = 1
+    axes: ClassVar[int] = 1
     _negative = True  # whether it takes negative widths, too
+
+    def __init_subclass__(cls, axes: int | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.axes = axes or cls.axes
 
     def __init__(self, padding: int | Sequence[int]):
         super().__init__()
@@ -79,7 +83,7 @@ class ConstantPad1d(_ConstantPad):
     """A number added at both ends of the last axis.
 
     Args:
-        padding (int or tuple): how often, or (left, right); negative numbers cut off.
+        padding (int or tuple): how often, or (left, right); of more axes (left, right, top, bottom, front, back); negative numbers cut off.
         value (int or float): the number.
 
     Example:
@@ -88,26 +92,12 @@ class ConstantPad1d(_ConstantPad):
     """
 
 
-class ConstantPad2d(_ConstantPad):
-    """A number added around the last two axes; see `ConstantPad1d`. As a tuple, `padding` is (left, right, top, bottom)."""
-
-    axes = 2
-
-
-class ConstantPad3d(_ConstantPad):
-    """A number added around the last three axes; see `ConstantPad1d`. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
-
-    axes = 3
-
-
-class ZeroPad2d(_ConstantPad):
+class ZeroPad2d(_ConstantPad, axes=2):
     """Zeros added around the last two axes.
 
     Args:
         padding (int or tuple): how many, or (left, right, top, bottom); negative numbers cut off.
     """
-
-    axes = 2
 
     def __init__(self, padding: int | Sequence[int]):
         super().__init__(padding, 0)
@@ -129,24 +119,12 @@ class ReflectionPad1d(_ReflectionPad):
     """The last axis, mirrored at its ends.
 
     Args:
-        padding (int or tuple): how many elements, or (left, right); less than the axis has.
+        padding (int or tuple): how many elements, or (left, right), of more axes as in `ConstantPad1d`; less than an axis has.
 
     Example:
         >>> print(nn.ReflectionPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
         [[2. 1. 2. 3. 2.]]
     """
-
-
-class ReflectionPad2d(_ReflectionPad):
-    """The last two axes, mirrored at their ends; see `ReflectionPad1d`. As a tuple, `padding` is (left, right, top, bottom)."""
-
-    axes = 2
-
-
-class ReflectionPad3d(_ReflectionPad):
-    """The last three axes, mirrored at their ends; see `ReflectionPad1d`. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
-
-    axes = 3
 
 
 class _ReplicationPad(_MirroredPad):
@@ -157,7 +135,7 @@ class ReplicationPad1d(_ReplicationPad):
     """The last axis, with its outermost elements repeated.
 
     Args:
-        padding (int or tuple): how often, or (left, right).
+        padding (int or tuple): how often, or (left, right), of more axes as in `ConstantPad1d`.
 
     Example:
         >>> print(nn.ReplicationPad1d(1)(Tensor([[1.0, 2.0, 3.0]])))
@@ -165,13 +143,11 @@ class ReplicationPad1d(_ReplicationPad):
     """
 
 
-class ReplicationPad2d(_ReplicationPad):
-    """The last two axes, with their outermost elements repeated. As a tuple, `padding` is (left, right, top, bottom)."""
-
-    axes = 2
-
-
-class ReplicationPad3d(_ReplicationPad):
-    """The last three axes, with their outermost elements repeated. As a tuple, `padding` is (left, right, top, bottom, front, back)."""
-
-    axes = 3
+# fmt: off
+class ConstantPad2d(_ConstantPad, axes=2): """A number added around the last two axes; see `ConstantPad1d`."""
+class ConstantPad3d(_ConstantPad, axes=3): """A number added around the last three axes; see `ConstantPad1d`."""
+class ReflectionPad2d(_ReflectionPad, axes=2): """The last two axes, mirrored at their ends; see `ReflectionPad1d`."""
+class ReflectionPad3d(_ReflectionPad, axes=3): """The last three axes, mirrored at their ends; see `ReflectionPad1d`."""
+class ReplicationPad2d(_ReplicationPad, axes=2): """The last two axes, with their outermost elements repeated; see `ReplicationPad1d`."""
+class ReplicationPad3d(_ReplicationPad, axes=3): """The last three axes, with their outermost elements repeated; see `ReplicationPad1d`."""
+# fmt: on
