@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.page.texts import Printed
-from msjax.core.page.viewed import Viewed
+from msjax.core.page.viewed import Printed, Viewed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from msjax.core.base.split import Split
 from msjax.core.models.capture import capture
 from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.hooked import framework_with_hooks, hooked, paths, unhooked
-from msjax.core.page.texts import Printed
+from msjax.core.page.viewed import Printed
 from msjax.core.tools.describing import hooks_in_words
 from msjax.core.tools.model_tools import tools_of
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.core.page.run import Run
-from msjax.core.page.texts import Printed
-from msjax.core.page.viewed import Viewed
+from msjax.core.page.viewed import Printed, Viewed
 from msjax.core.tools.watching.sinks import STATISTICS, WatchRow
 
 # (title, name of the statistic, its format).
