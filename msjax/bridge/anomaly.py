@@ -12,8 +12,8 @@ import jax
 from msjax.common.run_state import STATE, Need, Node
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import cell_path, has_note
+from msjax.core.base.libraries import Line, user_lines
 from msjax.core.base.typing import PyTree
-from msjax.core.base.user_lines import Line, user_lines
 from msjax.core.tools.checking import Check
 from msjax.engine.autograd.monitor import Monitor
 from msjax.engine.autograd.op_errors import Operator

@@ -15,8 +15,8 @@ from msjax.common.parameter import Parameter
 from msjax.common.run_state import STATE, Need, Node
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.core.base.arrays import is_tracer
+from msjax.core.base.libraries import user_lines
 from msjax.core.base.typing import PyTree
-from msjax.core.base.user_lines import user_lines
 from msjax.core.hooks.places import is_array
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics

@@ -1,12 +1,16 @@
-"""The one list of libraries: packages whose modules, functions and classes stay as they are while a program runs, and are not the user's."""
+"""What is the user's code, and what is not: the one list of libraries, whose modules, functions and classes stay as they are while a program runs; and
+the lines of the user's code that are under way, for messages and reports."""
 
 from __future__ import annotations
 
 import functools
+import linecache
 import os
 import sys
 import sysconfig
-from typing import Any
+from typing import Any, NamedTuple
+
+import jax
 
 # The folder of msjax, with the separator: what lies below it is not the user's.
 FOLDER = os.path.dirname(os.path.abspath(sys.modules["msjax"].__file__ or "")) + os.sep
@@ -53,3 +57,38 @@ def is_library_file(file: str) -> bool:
 def of_library(value: Any) -> bool:
     """Whether a function, class or module is a library's, by the module that it says it comes from."""
     return is_library(getattr(value, "__module__", None) or getattr(value, "__name__", None) or "")
+
+
+_OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is one of jax's or msjax's."""
+    return file.startswith(_OWN)
+
+
+class Line(NamedTuple):
+    """A line of the user's code: where it is, and the name of the function that it is in."""
+
+    file: str
+    number: int
+    function: str
+
+    @property
+    def code(self) -> str:
+        """Its text; empty if the file can't be read."""
+        return linecache.getline(self.file, self.number).strip()
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.number}"
+
+
+def user_lines() -> tuple[Line, ...]:
+    """The lines of the user's code that are under way, innermost first."""
+    frame, found = sys._getframe(1), []
+    while frame is not None and len(found) < 8:
+        file = frame.f_code.co_filename
+        if not file.startswith(_OWN) and not file.startswith("<"):
+            found.append(Line(file, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    return tuple(found)

@@ -8,7 +8,7 @@ import os
 import jax.extend.core as jex
 
 from msjax.core.base import jax_slots
-from msjax.core.base.user_lines import is_own
+from msjax.core.base.libraries import is_own
 
 # The parts of jax whose functions are places by their names, such as jax.nn.softmax.
 _FUNCTIONS = tuple(os.path.join("_src", room) + os.sep for room in ("nn", "numpy", "scipy"))

@@ -15,7 +15,7 @@ from msjax.core.models.hooked import unhooked
 from msjax.core.page.viewed import Viewed
 
 if TYPE_CHECKING:
-    from msjax.core.base.user_lines import Line
+    from msjax.core.base.libraries import Line
 
 
 @dataclass(frozen=True)

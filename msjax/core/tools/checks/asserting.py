@@ -15,8 +15,8 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind, is_numeric
 from msjax.core.base.errors import describe
+from msjax.core.base.libraries import user_lines
 from msjax.core.base.state import STATE
-from msjax.core.base.user_lines import user_lines
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.model_tools import added, as_arrays
 from msjax.core.tools.owners import path_from

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.user_lines import is_own
+from msjax.core.base.libraries import is_own
 from msjax.core.jaxprs import plan
 from msjax.core.jaxprs.control_flow import FINAL_RULES, devices, scan_steps
 from msjax.core.jaxprs.evaluate import bind, in_groups, segments, walk

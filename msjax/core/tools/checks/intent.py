@@ -8,7 +8,7 @@ import linecache
 from collections.abc import Iterable
 from typing import Any
 
-from msjax.core.base.user_lines import is_own
+from msjax.core.base.libraries import is_own
 
 # With these, an index that is out of range is meant.
 _MEANT = ("clip", "drop", "wrap", "reflect", "edge")

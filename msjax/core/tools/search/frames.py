@@ -16,7 +16,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from msjax.core.base import jax_slots
-from msjax.core.base.user_lines import is_own
+from msjax.core.base.libraries import is_own
 from msjax.core.jaxprs.control_flow import FINAL_RULES, bodies_of, devices, same_types, scan_parts, scan_steps, while_parts
 from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Block, Found, Inside, Shape, close

@@ -16,7 +16,7 @@ import numpy as np
 
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import platform_of, quick_options
-from msjax.core.base.user_lines import is_own
+from msjax.core.base.libraries import is_own
 from msjax.core.hooks.places import place_p
 from msjax.core.jaxprs.control_flow import body_in_place_of, scan_steps
 from msjax.core.jaxprs.evaluate import bind

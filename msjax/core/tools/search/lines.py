@@ -10,8 +10,7 @@ from typing import Any
 import jax
 
 from msjax.core.base import jax_slots
-from msjax.core.base.libraries import is_library_file
-from msjax.core.base.user_lines import Line, is_own
+from msjax.core.base.libraries import Line, is_library_file, is_own
 from msjax.core.jaxprs.plan import close
 
 
