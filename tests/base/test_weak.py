@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.recent import Recent
-from msjax.core.base.weak import LiveSet
+from msjax.core.base.weak import LiveSet, Recent
 from msjax.engine.programs.limits import CacheLimit
 
 

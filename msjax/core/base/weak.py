@@ -1,11 +1,13 @@
-"""Objects that are referred to weakly: sets, which one thread may go through while another one adds to them, and what stands for an object in keys."""
+"""Tables that keep what they hold only for a time: sets and numbers of objects that live, what stands for an object in keys, values that were used last."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -138,3 +140,50 @@ def _forget(key, ref):
     entry = _NUMBER_OF.get(key)
     if entry is not None and entry[0] is ref:
         del _NUMBER_OF[key]
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(OrderedDict[K, V]):
+    """Values by key, those that were used last.
+
+    Example:
+        >>> from msjax.core.base.weak import Recent
+        >>> squares = Recent()
+        >>> [squares.of(n, lambda n=n: n * n, most=2) for n in (1, 2, 1, 3)]
+        [1, 4, 1, 9]
+        >>> list(squares)
+        [1, 3]
+    """
+
+    def __init__(self):
+        super().__init__()
+        self._lock = threading.Lock()
+
+    def of(self, key: K, make: Callable[[], V], most: float, owners: Iterable[object] = ()) -> V:
+        """The value of a key; made where it isn't there, and then one that wasn't used for longest goes where there are more than `most`.
+
+        Two threads that ask for one key at the same time may both make a value; both get the first. It goes with the first of its
+        owners that is gone.
+        """
+        with self._lock:
+            if key in self:
+                self.move_to_end(key)
+                return self[key]
+        made = make()
+        for owner in owners:
+            weakref.finalize(owner, _drop, weakref.ref(self), key).atexit = False
+        with self._lock:
+            value = self.setdefault(key, made)
+            self.move_to_end(key)
+            if len(self) > most:
+                self.popitem(last=False)
+        return value
+
+
+def _drop(recent, key):
+    table = recent()
+    if table is not None:
+        table.pop(key, None)

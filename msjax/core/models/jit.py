@@ -12,8 +12,7 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import check_function
-from msjax.core.base.recent import Recent
-from msjax.core.base.weak import identity
+from msjax.core.base.weak import Recent, identity
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.static_leaves import is_equinox, join, on_split, split

@@ -12,9 +12,8 @@ import jax
 from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.held_state import contents_of
-from msjax.core.base.recent import Recent
 from msjax.core.base.split import Split
-from msjax.core.base.weak import Same, identity
+from msjax.core.base.weak import Recent, Same, identity
 from msjax.core.models.capture import capture_options
 from msjax.core.models.frameworks.framework import Pure, framework_of_function, no_weights, registry_of
 from msjax.core.models.given import objects_among, with_written, write_to

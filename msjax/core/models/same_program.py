@@ -10,7 +10,7 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer, staged
-from msjax.core.base.recent import Recent
+from msjax.core.base.weak import Recent
 
 # So many executables are kept, those that were used last.
 _MOST = 32

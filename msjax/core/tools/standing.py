@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
-from msjax.core.base.recent import Recent
-from msjax.core.base.weak import identity
+from msjax.core.base.weak import Recent, identity
 from msjax.core.models.frameworks.framework import registry_of
 
 T = TypeVar("T", bound="Standing")

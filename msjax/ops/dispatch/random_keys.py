@@ -11,7 +11,7 @@ from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.typing import TensorLike
 from msjax.core.base.arrays import is_tracer
-from msjax.core.base.recent import Recent
+from msjax.core.base.weak import Recent
 from msjax.core.door import STATE
 
 
