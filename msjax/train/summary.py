@@ -13,7 +13,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_str, check_value
-from msjax.core.base.optional import tensorboardx
+from msjax.core.base.lazy import tensorboardx
 from msjax.ops.operations.status_ops import take_summaries
 from msjax.train.callback.callback import Callback, RunContext
 

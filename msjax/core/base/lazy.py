@@ -168,3 +168,15 @@ def missing_name_error(shown: str, caller: FrameType) -> Exception:
     if imports_from(caller):
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)
+
+
+def tensorboardx(who: str, otherwise: str = "") -> Any:
+    """The package tensorboardX, which writes TensorBoard's files; ModuleNotFoundError where it is not installed, with the name of the function
+    that needs it, and a sentence about what needs it not."""
+    try:
+        import tensorboardX
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"For '{who}', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. {otherwise}".rstrip()
+        ) from None
+    return tensorboardX

@@ -15,7 +15,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_path
 from msjax.core.base.errors import check_arity, describe
-from msjax.core.base.optional import tensorboardx
+from msjax.core.base.lazy import tensorboardx
 from msjax.core.page.run import SCALARS
 from msjax.core.tools.watching.behind import Behind, Sink
 
