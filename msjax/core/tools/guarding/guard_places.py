@@ -17,8 +17,7 @@ from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
 from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.hook_set import ModuleHookSet
-from msjax.core.tools.standing import Standing
+from msjax.core.tools.hook_set import ModuleHookSet, Standing
 
 
 class GuardedPlace(NamedTuple):

@@ -24,10 +24,9 @@ from msjax.core.tools.fault import Fault
 from msjax.core.tools.found import models_of
 from msjax.core.tools.guarding.bundles import Bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
-from msjax.core.tools.hook_set import ModuleHookSet, names_in
+from msjax.core.tools.hook_set import ModuleHookSet, names_in, standing
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
-from msjax.core.tools.standing import standing
 
 
 class ModuleGuard:

@@ -19,8 +19,8 @@ from msjax.core.base.weak import LiveSet
 from msjax.core.hooks.worker import barrier
 from msjax.core.models.where import Where, names_of, where_key
 from msjax.core.page.run import KINDS
+from msjax.core.tools.hook_set import standing
 from msjax.core.tools.model_tools import tools_of, values_of
-from msjax.core.tools.standing import standing
 from msjax.core.tools.watching.behind import Sink, note_step
 from msjax.core.tools.watching.collecting import Collector, Names
 from msjax.core.tools.watching.places import ModulePlaces
