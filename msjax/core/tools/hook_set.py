@@ -9,6 +9,9 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+import jax
+from jax.custom_batching import custom_vmap
+
 from msjax.core.base.weak import Recent, identity
 from msjax.core.hooks.hook import Hook
 from msjax.core.models.frameworks.framework import registry_of
@@ -75,3 +78,20 @@ def standing(model: Any, key: Hashable, make: Callable[[], T], user: Any) -> T:
         found = make()
     found.user = user
     return found
+
+
+def of_all_examples(fn: Callable[[jax.Array], jax.Array]) -> Callable[[jax.Array], jax.Array]:
+    """A function of an array, with any number of axes, in a program: under `jax.vmap` it gets the array of all examples, with an axis of them.
+
+    So what is told of its result is told once, not once for each example. No gradient goes through it.
+    """
+
+    @custom_vmap
+    def whole(value):
+        return fn(value)
+
+    @whole.def_vmap
+    def _(size, batched, value):
+        return whole(value), False
+
+    return lambda value: whole(jax.lax.stop_gradient(value))

@@ -15,9 +15,8 @@ from msjax.core.hooks.values import ARRAYS, Values
 from msjax.core.hooks.worker import WORKER
 from msjax.core.models.functions import hook_gradient
 from msjax.core.tools.checking import Check
-from msjax.core.tools.examples import of_all_examples
 from msjax.core.tools.fault import Fault
-from msjax.core.tools.hook_set import ModuleHookSet, Standing
+from msjax.core.tools.hook_set import ModuleHookSet, Standing, of_all_examples
 
 
 class GuardedPlace(NamedTuple):

@@ -11,8 +11,7 @@ import jax
 from msjax.core.base.arrays import is_float, is_tracer
 from msjax.core.hooks.delivery import Frame
 from msjax.core.hooks.values import ARRAYS
-from msjax.core.tools.examples import of_all_examples
-from msjax.core.tools.hook_set import Standing
+from msjax.core.tools.hook_set import Standing, of_all_examples
 from msjax.core.tools.watching.statistics import statistics
 
 Names = Sequence[tuple[str, str]]
