@@ -1,4 +1,5 @@
-"""Tables that keep what they hold only for a time: sets and numbers of objects that live, what stands for an object in keys, values that were used last."""
+"""Tables that keep what they hold only for a time: sets and numbers of objects that live, and values that were used last; and what stands for an object
+in keys."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class LiveSet(Generic[T]):
@@ -140,10 +143,6 @@ def _forget(key, ref):
     entry = _NUMBER_OF.get(key)
     if entry is not None and entry[0] is ref:
         del _NUMBER_OF[key]
-
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class Recent(OrderedDict[K, V]):

@@ -1,7 +1,8 @@
-"""Hooks that a tool puts on a model's modules and takes off, again and again: sets of them, which stay ready beside the model, so that the next block of a tool
-finds that one's hooks, and so its programs.
+"""Hooks that a tool puts on a model's modules and takes off, again and again, and what they compute of values that `jax.vmap` maps over.
 
-A program is found by its hooks. If each ``with tools.guard(net):`` made new ones, each would compile a program, which jax keeps."""
+The next block of a tool like an earlier one finds that one's hooks, and so its programs: a program is found by its hooks. If each
+``with tools.guard(net):`` made new ones, each would compile a program, which jax keeps.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ from msjax.core.models.frameworks.framework import registry_of
 from msjax.core.models.hooked import paths
 from msjax.core.models.module_hooks import path, put_hook
 from msjax.core.models.where import Where
+
+T = TypeVar("T", bound="Standing")
 
 
 class ModuleHookSet:
@@ -48,8 +51,6 @@ def names_in(model: Any) -> Callable[[Any], str]:
     # Some modules are copies, or made anew for each run.
     return lambda module: names[id(module)] if id(module) in names else path(module)
 
-
-T = TypeVar("T", bound="Standing")
 
 # So many are kept of one model, those that were used last: a function as an option may be a new one each time.
 _MOST = 8
