@@ -7,8 +7,7 @@ from msjax.core.base.lazy import on_first_use
 if TYPE_CHECKING:
     from msjax.bridge.anomaly import detect_anomaly as detect_anomaly
     from msjax.core.tools.checks.asserting import check as check
-    from msjax.core.tools.comparing import compare as compare
-    from msjax.core.tools.comparison import Comparison as Comparison
+    from msjax.core.tools.comparing import Comparison as Comparison, compare as compare
     from msjax.core.tools.describing import hooks_of as hooks_of
     from msjax.core.tools.display import tree as tree
     from msjax.core.tools.fault import Fault as Fault, Statistics as Statistics

@@ -14,7 +14,7 @@ from msjax.core.study.attributions import Attribution
 from msjax.core.study.edges import Edges
 from msjax.core.study.patching import PatchSweep
 from msjax.core.study.stream import Decomposed
-from msjax.core.tools.comparison import Comparison, Row
+from msjax.core.tools.comparing import Comparison, Row
 from tests.page.made_runs import run_of
 
 

@@ -13,7 +13,7 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn
-from msjax.core.tools.comparison import Comparison, Row
+from msjax.core.tools.comparing import Comparison, Row
 from msjax.tools import Record, compare, hooks_of, record
 from tests.tools.nets_for_records import LeNet, Transformer
 
