@@ -26,8 +26,8 @@ from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
+from msjax.core.tools.guarding.guards import ModuleGuard
 from msjax.core.tools.guarding.implied import implied
-from msjax.core.tools.guarding.module_guards import ModuleGuard
 from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.scopes import Scopes
 from msjax.engine.compile.trace import RunRejected, program_here, program_under_way
