@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from msjax.core.tools.describing import hooks_of as hooks_of
     from msjax.core.tools.display import tree as tree
     from msjax.core.tools.fault import Fault as Fault, Statistics as Statistics
+    from msjax.core.tools.guarding.bundles import replay as replay
     from msjax.core.tools.guarding.guards import guard as guard
-    from msjax.core.tools.guarding.replaying import replay as replay
     from msjax.core.tools.nan_search import find_nan as find_nan
     from msjax.core.tools.paging import page as page
     from msjax.core.tools.recording import Record as Record, record as record
