@@ -12,8 +12,7 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.compiler_options import options_for, platform_of, quick_options
-from msjax.engine.programs.cores import usable_cores
-from msjax.engine.programs.tiers import TieredProgram
+from msjax.engine.programs.tiers import TieredProgram, usable_cores
 
 # The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
 # compilation, are worth it: they run the first ones two to four times as fast as XLA's older code, and the others, of which sliding

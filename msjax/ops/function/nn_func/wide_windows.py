@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.typing import PadWidths
-from msjax.engine.programs.cores import has_core_for_threads
+from msjax.engine.programs.tiers import has_core_for_threads
 from msjax.engine.settings.precision import conv_precision
 from msjax.ops.dispatch.promotion import rounded_once, widened
 from msjax.ops.function.nn_func.sliding import Ints, out_sizes, shifted
