@@ -1,4 +1,5 @@
-"""The guard of a Cell: by flags and checks of the programs that msjax compiles, by looking at each operator in PyNative mode."""
+"""The guard of a Cell: by flags and checks of the programs that msjax compiles, by looking at each operator in PyNative mode; bundles of wrong steps,
+whose state has names that another process has, too, and how they are replayed."""
 
 from __future__ import annotations
 
@@ -129,7 +130,14 @@ class CellGuard(ModuleGuard):
         return place.fault(self.check, "in PyNative mode, the same step has no such value")
 
     def _bundle_of(self, step, args, kwargs):
-        return bundle_of_cells(self.model, step, args, kwargs, self.check, self.gradients, self.kinds)
+        """The bundle of a step that calls the guarded Cell."""
+        cells, on = _cells_of(step, args, kwargs), self.check.on
+        places = [(i, name) for i, cell in enumerate(cells) for name, inner in cell.cells_and_names() if inner is self.model]
+        about = {
+            "kind": "cells", "on": on if isinstance(on, str) else None, "gradients": self.gradients,
+            "model": next(iter(places), (0, "")), "checks": [*self.kinds],
+        }  # fmt: skip
+        return Bundle(about, args, kwargs, {name: v._value for name, v in _named_state(cells).items()})
 
 
 class _CellLooks(Looks):
@@ -297,16 +305,12 @@ class CellChecks:
         return find_in(closed, inputs, self.kinds, self._scopes) or not_again(self.kinds)
 
 
-# What bundles call such steps.
-KIND = "cells"
-
-
-def cells_of(step: Any, args: Any, kwargs: Any) -> list[Any]:
+def _cells_of(step: Any, args: Any, kwargs: Any) -> list[Any]:
     """The Cells that a step may call: itself, those among its arguments, and the variables that it reads."""
     return [model for model in models_of(step, args, kwargs) if isinstance(model, Cell)]
 
 
-def named_state(cells: Sequence[Any]) -> dict[str, Any]:
+def _named_state(cells: Sequence[Any]) -> dict[str, Any]:
     """{number of a cell and path: Parameter, buffer or random state} of cells."""
     found, seen = {}, set()
     for i, cell in enumerate(cells):
@@ -318,28 +322,12 @@ def named_state(cells: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-def bundle_of_cells(
-    model: Any, step: Any, args: Any, kwargs: Any, check: Check, gradients: bool, kinds: Sequence[str] = ()
-) -> Bundle:
-    """The bundle of a step that calls a Cell, `model`, which is guarded."""
-    cells = cells_of(step, args, kwargs)
-    place = next(((i, name) for i, cell in enumerate(cells) for name, inner in cell.cells_and_names() if inner is model), (0, ""))
-    about = {
-        "kind": KIND,
-        "on": check.on if isinstance(check.on, str) else None,
-        "gradients": gradients,
-        "model": place,
-        "checks": [*kinds],
-    }
-    return Bundle(about, args, kwargs, {name: v._value for name, v in named_state(cells).items()})
-
-
 def replay(
     bundle: ReadBundle, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], check: Check
 ) -> Fault | None:
     """Run the step of a bundle again; the fault, or None. The values of before are put back."""
-    cells, state = cells_of(step, args, kwargs), bundle.state()
-    variables = named_state(cells)
+    cells, state = _cells_of(step, args, kwargs), bundle.state()
+    variables = _named_state(cells)
     if variables.keys() != state.keys():
         others = {"lacking": state.keys() - variables.keys(), "not in the file": variables.keys() - state.keys()}
         told = "; ".join(f"{what}: {', '.join(sorted(names)[:5])}" for what, names in others.items() if names)

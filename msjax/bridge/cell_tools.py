@@ -47,7 +47,7 @@ class CellTools(ModelTools):
     find_nan = _by("pynative_search", "find_in_pynative_mode")
     guard = _by("cell_guard", "CellGuard")
     watch = _by("cell_watch", "CellWatch")
-    replay = _by("cell_steps", "replay")
+    replay = _by("cell_guard", "replay")
     scopes = _by("anomaly", "TapeScopes")
 
     def place(self, owners: Sequence[Any]) -> tuple[str | None, str] | None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from msjax.engine.programs import cores as module
+from msjax.engine.programs import tiers as module
 
 
 @pytest.mark.parametrize("cores, answer", [(1, False), (1.2, False), (1.5, True), (8, True)])

@@ -1,4 +1,5 @@
-"""Tiered compilation: a large program runs without LLVM's optimizations first, and with them as soon as a thread has compiled it so."""
+"""Tiered compilation: a large program runs without LLVM's optimizations first, and with them as soon as a thread has compiled it so, if there is a
+processor core for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crash bundles: the arguments and the state of one step in one file, from which `tools.replay` runs it again.
+"""Crash bundles: the arguments and the state of one step in one file; and `replay`, which runs it again and finds its fault.
 
 A bundle is an npz file of arrays, and a JSON text that says what they are and how containers hold them. It has no code, and reading it
 runs none.
