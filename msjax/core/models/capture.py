@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, ItemsView, Iterable, KeysView, Sequence, ValuesView
 from dataclasses import replace
@@ -21,7 +23,6 @@ from msjax.core.jaxprs.control_flow import RULES
 from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
-from msjax.core.models.given import with_written, write_to
 from msjax.core.models.hooked import as_function
 from msjax.core.models.same_program import run_same_program
 from msjax.core.page.studies import graph_view
@@ -398,3 +399,29 @@ def sum_of_floats(result: Any) -> Any:
             f"For '{called('capture')}', the result has no floating-point values to differentiate: give a loss=, or gradients=False."
         )
     return sum(jnp.sum(leaf) for leaf in leaves)
+
+
+def objects_among(given: Any) -> Any:
+    """The nnx objects among arguments, as `msjax.core.models.frameworks.nnx_outputs.Objects`; None if there are none."""
+    if "flax.nnx" not in sys.modules:
+        return None
+    module: Any = importlib.import_module("msjax.core.models.frameworks.nnx_outputs")
+    return module.Objects(given) or None
+
+
+def with_written(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns (the result of `fn`, its writes to nnx objects among the arguments, as `Objects.write` takes them, or None)."""
+
+    def call(*args, **kwargs):
+        objects = objects_among((args, kwargs))
+        written = None if objects is None else objects.noted()
+        out = fn(*args, **kwargs)
+        return out, None if written is None else written()
+
+    return call
+
+
+def write_to(given: Any, written: Any) -> None:
+    """Write to the user's arguments what a call has written to copies of them."""
+    if written is not None:
+        objects_among(given).write(*written)

@@ -14,9 +14,8 @@ from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.held_state import contents_of
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Recent, Same, identity
-from msjax.core.models.capture import capture_options
+from msjax.core.models.capture import capture_options, objects_among, with_written, write_to
 from msjax.core.models.frameworks.framework import Pure, framework_of_function, no_weights, registry_of
-from msjax.core.models.given import objects_among, with_written, write_to
 from msjax.core.models.hooked import as_model, called_as
 from msjax.core.models.same_program import run_same_program
 from msjax.core.models.where import where_key

@@ -13,8 +13,7 @@ from msjax.core.hooks.place_names import matches_place
 from msjax.core.hooks.places import Edits, Tracing
 from msjax.core.jaxprs.interpreter import Program
 from msjax.core.jaxprs.plan import Patterns
-from msjax.core.models.capture import CaptureOptions
-from msjax.core.models.given import with_written, write_to
+from msjax.core.models.capture import CaptureOptions, with_written, write_to
 from msjax.core.models.inputs import Call
 from msjax.core.study.tape import Node, Tape
 
