@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import sys
 from collections import OrderedDict, defaultdict
@@ -13,10 +14,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.core.base import jax_slots
+from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.checks import check_bool, check_kind, check_positive_int, check_value
 from msjax.core.base.errors import called, check_function, describe, near, number_among
 from msjax.core.base.state import STATE
 from msjax.core.base.typing import PyTreeDef
+from msjax.core.base.weak import Recent
 from msjax.core.hooks.place_names import split_part, steps_asked, with_steps
 from msjax.core.hooks.places import Edit, Edits, Tracing, is_array_or_number
 from msjax.core.jaxprs.control_flow import RULES
@@ -24,7 +28,6 @@ from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
-from msjax.core.models.same_program import run_same_program
 from msjax.core.page.studies import graph_view
 from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
 
@@ -425,3 +428,23 @@ def write_to(given: Any, written: Any) -> None:
     """Write to the user's arguments what a call has written to copies of them."""
     if written is not None:
         objects_among(given).write(*written)
+
+
+# So many executables are kept, those that were used last.
+_MOST = 32
+_KEPT: Recent[Any, Callable[..., Any]] = Recent()
+
+
+def run_same_program(fn: Callable[..., Any], *given: Sequence[Any]) -> Any:
+    """``fn(*given)``, compiled once for all functions that compute the same.
+
+    The function is traced at each call. The program's text, in which all that it computes stands, tells whether it is compiled already:
+    other values that it closes over make another program, or are arguments, which are sequences of arrays.
+    """
+    arguments, arrays = list(map(list, given)), [value for values in given for value in values]
+    if any(map(is_tracer, arrays)) or staged() or jax_slots.settings()["jax_disable_jit"]:
+        return fn(*arguments)
+    lowered = jax.jit(fn, keep_unused=True).lower(*arguments)
+    places = tuple([getattr(value, "sharding", None) for value in arrays])
+    key = hashlib.sha256(lowered.as_text().encode()).digest(), places, lowered.out_tree
+    return _KEPT.of(key, lowered.compile, _MOST)(*arguments)

@@ -14,10 +14,9 @@ from msjax.core.base.errors import check_function, on_behalf_of
 from msjax.core.base.held_state import contents_of
 from msjax.core.base.split import Split
 from msjax.core.base.weak import Recent, Same, identity
-from msjax.core.models.capture import capture_options, objects_among, with_written, write_to
+from msjax.core.models.capture import capture_options, objects_among, run_same_program, with_written, write_to
 from msjax.core.models.frameworks.framework import Pure, framework_of_function, no_weights, registry_of
 from msjax.core.models.hooked import as_model, called_as
-from msjax.core.models.same_program import run_same_program
 from msjax.core.models.where import where_key
 
 # So many programs are kept, those that were used last.
