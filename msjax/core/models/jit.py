@@ -12,10 +12,11 @@ import jax
 
 from msjax.core.base import jax_slots
 from msjax.core.base.errors import check_function
+from msjax.core.base.split import Split, opened
+from msjax.core.base.typing import PyTree
 from msjax.core.base.weak import Recent, identity
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.frameworks.framework import registry_of
-from msjax.core.models.static_leaves import is_equinox, join, on_split, split
 
 # The programs of so many hooked models are kept, those that were used last.
 _MOST = 64
@@ -165,3 +166,30 @@ def _called(program, kind, args, kwargs, observed=True):
         if found.after is not None:
             found.after(found.values)
     return join(out) if kind == "equinox" else out
+
+
+def is_equinox(value: object) -> bool:
+    """Whether a value is a module of equinox, which isn't imported for that."""
+    equinox = sys.modules.get("equinox")
+    return equinox is not None and isinstance(value, equinox.Module)
+
+
+def split(tree: PyTree) -> PyTree:
+    """A pytree in which equinox models have become `Split`, and nnx modules with pytree=False nodes."""
+    return opened(jax.tree.map(lambda v: Split.of(v) if is_equinox(v) else v, tree, is_leaf=is_equinox))
+
+
+def join(tree: PyTree) -> PyTree:
+    """The inverse of `split`."""
+    return jax.tree.map(lambda v: v.joined() if isinstance(v, Split) else v, tree, is_leaf=lambda v: isinstance(v, Split))
+
+
+def on_split(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function on arguments that are `split`; so is its result."""
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        args, kwargs = join((args, kwargs))
+        return split(fn(*args, **kwargs))
+
+    return call

@@ -18,7 +18,7 @@ from msjax.core.jaxprs.interpreter import Program
 from msjax.core.models.frameworks.framework import framework_of, registry_of
 from msjax.core.models.frameworks.nnx_outputs import objects_among, write_all
 from msjax.core.models.hooked import unhooked
-from msjax.core.models.static_leaves import join, split
+from msjax.core.models.jit import join, split
 from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.checks.finding import find_in_call, kinds_of, not_again
 from msjax.core.tools.checks.flow import Checks
