@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
+import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -65,3 +68,30 @@ def _on_copies(function, /, *args, **kwargs):
     # Containers may be used up by the call (equinox's State), and hooks get them after it.
     args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs), is_leaf=ARRAYS.is_leaf)
     return function(*args, **kwargs)
+
+
+def subclasses(namespace_of: Callable[..., dict[str, Any]]) -> Callable[..., type]:
+    """A decorator that makes of ``namespace_of(cls, *key)`` a function that returns the subclass with that namespace, under the class's name.
+
+    It is made once for each class and key, so that modules of one class stay of one class, and jax finds its programs.
+    """
+    made: weakref.WeakKeyDictionary[type, dict[tuple[Any, ...], type]] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(namespace_of)
+    def of(cls, *key):
+        classes = made.setdefault(cls, {})
+        if key not in classes:
+            classes[key] = _subclass(cls, namespace_of(cls, *key))
+        return classes[key]
+
+    return of
+
+
+def _subclass(cls, namespace):
+    nnx = sys.modules.get("flax.nnx")
+    options = {}
+    if nnx is not None and issubclass(cls, nnx.Pytree):
+        # nnx asks of each class whether it is a pytree.
+        options["pytree"] = not jax.tree_util.all_leaves([object.__new__(cls)])
+    namespace = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, **namespace}
+    return types.new_class(cls.__name__, (cls,), options, lambda body: body.update(namespace))

@@ -13,9 +13,8 @@ import jax
 import numpy as np
 
 from msjax.core.base.arrays import is_tracer
-from msjax.core.models.array_hooks import SITE
+from msjax.core.models.array_hooks import SITE, subclasses
 from msjax.core.models.frameworks.registry import NUMBERS, ModuleAt, Registry, named_leaves
-from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, selected_calls, why_not_called
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import haiku
 import jax
 
-from msjax.core.models.array_hooks import SITE
+from msjax.core.models.array_hooks import SITE, subclasses
 from msjax.core.models.frameworks.registry import Registry, named_leaves
-from msjax.core.models.subclasses import subclasses
 
 
 def hooked(model: Any) -> Any:

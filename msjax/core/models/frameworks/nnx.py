@@ -22,12 +22,11 @@ from msjax.core.base.held_state import PARTS, UNCHANGING
 from msjax.core.base.weak import identity
 from msjax.core.hooks.hook import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
-from msjax.core.models.array_hooks import SITE, call_with_array_hooks
+from msjax.core.models.array_hooks import SITE, call_with_array_hooks, subclasses
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
 from msjax.core.models.frameworks.nnx_modules import callable_modules, nnx_modules
 from msjax.core.models.frameworks.nnx_outputs import captured, write_changes
 from msjax.core.models.hook_registry import HookRegistry
-from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name
 
 

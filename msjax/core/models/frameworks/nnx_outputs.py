@@ -15,8 +15,8 @@ from msjax.core.base.errors import called
 from msjax.core.base.flax_slots import DATA, HIDDEN_PATH, is_module_state, plain_attributes
 from msjax.core.base.split import opened
 from msjax.core.hooks.places import module_call, site
+from msjax.core.models.array_hooks import subclasses
 from msjax.core.models.frameworks.nnx_modules import nnx_modules
-from msjax.core.models.subclasses import subclasses
 from msjax.core.models.where import call_name, named_methods
 
 
