@@ -95,7 +95,7 @@ class _Jitted:
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"; and what lives as long as the hooked ones among them."""
-        nnx_jit: Any = importlib.import_module("msjax.core.models.frameworks.nnx_jit") if "flax.nnx" in sys.modules else None
+        nnx_jit: Any = importlib.import_module("msjax.core.models.frameworks.nnx") if "flax.nnx" in sys.modules else None
         if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
             return "nnx", nnx_jit.hooked_among((args, kwargs))
         structure = jax.tree.structure((args, kwargs))
@@ -116,7 +116,7 @@ class _Jitted:
         if key not in made:
             own, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":
-                from msjax.core.models.frameworks.nnx_jit import jit as compile_it, on_modules
+                from msjax.core.models.frameworks.nnx import jit as compile_it, on_modules
             fn = own
             if observed:
                 on_arrays = functools.wraps(own)(lambda *args, **kwargs: with_observed(own, args, kwargs))
