@@ -9,7 +9,7 @@ import pytest
 
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache, store_key
-from msjax.engine.programs.private_folder import NotPrivate, make_private
+from msjax.engine.programs.disk_cache import NotPrivate, make_private
 
 
 def below(path, *names):

@@ -16,7 +16,7 @@ from typing import Any
 from jax.tree_util import PyTreeDef, default_registry
 
 from msjax.core.base.whole_files import whole_file
-from msjax.engine.programs.private_folder import open_own
+from msjax.engine.programs.disk_cache import open_own
 
 _MARK = b"msjax program 3\n"
 _DIGEST = hashlib.sha256().digest_size
