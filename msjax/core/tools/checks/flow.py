@@ -26,8 +26,7 @@ from msjax.core.jaxprs.interpreter import Interpreter
 from msjax.core.jaxprs.plan import Found, Inside, Shape
 from msjax.core.tools.checks import sources
 from msjax.core.tools.checks.asserting import MOST
-from msjax.core.tools.checks.intent import is_meant
-from msjax.core.tools.checks.sources import CheckedOperation, Wrong
+from msjax.core.tools.checks.sources import CheckedOperation, Wrong, is_meant
 from msjax.core.tools.search.lines import Derivatives
 
 # The columns of a record in full: whether something is wrong, the number of the source, the place and the number that are wrong there,
