@@ -19,8 +19,8 @@ from msjax.core.hooks.values import ARRAYS
 from msjax.core.models.jit import jit
 from msjax.core.models.module_hooks import path
 from msjax.core.models.where import Where
-from msjax.core.tools.found import models_of
 from msjax.core.tools.hook_set import ModuleHookSet
+from msjax.core.tools.model_tools import models_of
 
 
 class Monitored(NamedTuple):

@@ -18,8 +18,7 @@ from msjax.core.models.frameworks.framework import framework_of, registry_of
 from msjax.core.models.hooked import hooked, unhooked
 from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.fault import Fault, not_hooked
-from msjax.core.tools.found import models_of
-from msjax.core.tools.model_tools import tools_with
+from msjax.core.tools.model_tools import models_of, tools_with
 from msjax.core.tools.search.names import argument_names, gradient_of
 from msjax.core.tools.search.program import search, search_call
 

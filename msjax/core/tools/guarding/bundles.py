@@ -27,8 +27,7 @@ from msjax.core.page.viewed import Viewed
 from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.checks.finding import find_in_call
 from msjax.core.tools.fault import Fault, Statistics
-from msjax.core.tools.found import models_of
-from msjax.core.tools.model_tools import added, values_of
+from msjax.core.tools.model_tools import added, models_of, values_of
 from msjax.core.tools.search.program import search_call
 
 _FORMAT = "msjax bundle 1"

@@ -23,11 +23,10 @@ from msjax.core.tools.checking import Check, On, unraised
 from msjax.core.tools.checks.finding import find_in_call, kinds_of, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault, not_hooked
-from msjax.core.tools.found import models_of
 from msjax.core.tools.guarding.bundles import Bundle
 from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
 from msjax.core.tools.hook_set import ModuleHookSet, names_in, standing
-from msjax.core.tools.model_tools import tools_of
+from msjax.core.tools.model_tools import models_of, tools_of
 from msjax.core.tools.search.names import argument_names
 from msjax.core.tools.search.program import search, search_call
 
