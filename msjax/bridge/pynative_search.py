@@ -19,9 +19,8 @@ from msjax.core.base.libraries import user_lines
 from msjax.core.base.typing import PyTree
 from msjax.core.hooks.places import is_array
 from msjax.core.tools.checking import Check
-from msjax.core.tools.fault import Fault, Passed, Statistics
+from msjax.core.tools.fault import Fault, Passed, Statistics, path_from
 from msjax.core.tools.model_tools import as_arrays
-from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.core.tools.search.names import argument_names

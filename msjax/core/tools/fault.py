@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.errors import describe
+from msjax.core.hooks.hook import HookSite
 from msjax.core.models.hooked import unhooked
 from msjax.core.page.viewed import Viewed
 
@@ -238,3 +239,16 @@ def not_hooked(model: object, who: str) -> TypeError:
     if framework is not None:
         return TypeError(f"For '{who}', give hooks.hooked(model), and run that: a model of {framework} takes no hooks by itself.")
     return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module or a function, but got {describe(model)}.")
+
+
+def path_from(owners: Sequence[Any]) -> tuple[str, str]:
+    """(path, class) of the innermost owner of hooks: a module of another framework knows its path; that of a cell starts from the
+    outermost cell, or from the module around it."""
+    last = owners[-1]
+    if isinstance(last, HookSite):
+        return last._named_in(())
+    cls = type(last).__name__
+    around = next((owner for owner in reversed(owners) if isinstance(owner, HookSite)), None)
+    within, path = (owners[0], "") if around is None else (around, around.path)
+    inside = {id(one): name for name, one in within.cells_and_names()}
+    return ".".join(filter(None, (path, inside.get(id(last), cls)))), cls

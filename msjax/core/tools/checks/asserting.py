@@ -17,9 +17,8 @@ from msjax.core.base.checks import check_kind, is_numeric
 from msjax.core.base.errors import describe
 from msjax.core.base.libraries import user_lines
 from msjax.core.base.state import STATE
-from msjax.core.tools.fault import Fault
+from msjax.core.tools.fault import Fault, path_from
 from msjax.core.tools.model_tools import added, as_arrays
-from msjax.core.tools.owners import path_from
 from msjax.core.tools.search.lines import innermost
 
 # So many values a message has at most: they leave a loop as one row of numbers.
