@@ -10,7 +10,7 @@ import msjax as ms
 from msjax import nn, tools
 from msjax.core.page.page import Page
 from msjax.core.page.sink import PageSink
-from msjax.core.tools.watching.behind import Behind
+from msjax.core.tools.watching.sinks import Behind
 from tests.page.made_runs import row
 
 
