@@ -14,9 +14,8 @@ from msjax.bridge.cell_hooks import CellHookSet, structure_of
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.models.where import Where
-from msjax.core.tools.watching.collecting import Collector, Names, numbered
+from msjax.core.tools.watching.collecting import Collector, ModulePlaces, Names, Take, numbered
 from msjax.core.tools.watching.handle import Watch
-from msjax.core.tools.watching.places import ModulePlaces, Take
 from msjax.engine.compile.trace import program_here, program_under_way
 from msjax.train.callback.callback import Callback
 

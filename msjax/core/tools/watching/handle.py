@@ -21,8 +21,7 @@ from msjax.core.models.where import Where, names_of, where_key
 from msjax.core.page.run import KINDS
 from msjax.core.tools.hook_set import standing
 from msjax.core.tools.model_tools import tools_of, values_of
-from msjax.core.tools.watching.collecting import Collector, Names
-from msjax.core.tools.watching.places import ModulePlaces
+from msjax.core.tools.watching.collecting import Collector, ModulePlaces, Names
 from msjax.core.tools.watching.report import WatchReport
 from msjax.core.tools.watching.rules import Broken, Rule
 from msjax.core.tools.watching.sinks import STATISTICS, Sink, WatchRow, note_step, sink_of
