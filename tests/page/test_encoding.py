@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from msjax.core.page.encoding import as_json, decoded
+from msjax.core.page.document import as_json, decoded
 
 HOSTILE = "</script><script>alert(1)</script>&<!-- \u2028\u2029"
 
