@@ -1,4 +1,4 @@
-"""The protocol of hooks around a call of a module that computes on jax arrays."""
+"""Modules with hooks that compute on jax arrays: the attribute that they have, their subclasses, and the protocol of hooks around a call."""
 
 from __future__ import annotations
 

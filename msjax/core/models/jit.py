@@ -1,4 +1,7 @@
-"""hooks.jit: a compiled function whose observers are called after each run, with values that are outputs of the program."""
+"""hooks.jit: a compiled function whose observers are called after each run, with values that are outputs of the program.
+
+Of equinox models among its arguments and results, the leaves that are no arrays are static, as for eqx.filter_jit.
+"""
 
 from __future__ import annotations
 
@@ -95,13 +98,13 @@ class _Jitted:
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"; and what lives as long as the hooked ones among them."""
-        nnx_jit: Any = importlib.import_module("msjax.core.models.frameworks.nnx") if "flax.nnx" in sys.modules else None
-        if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
-            return "nnx", nnx_jit.hooked_among((args, kwargs))
+        of_nnx: Any = importlib.import_module("msjax.core.models.frameworks.nnx") if "flax.nnx" in sys.modules else None
+        if of_nnx is not None and any(isinstance(value, of_nnx.nnx.Module) for value in args):
+            return "nnx", of_nnx.hooked_among((args, kwargs))
         structure = jax.tree.structure((args, kwargs))
-        kind, registries = self._kinds.of(structure, lambda: _kind_of((args, kwargs), nnx_jit), _MOST)
-        if nnx_jit is not None and kind == "nnx":
-            return kind, nnx_jit.hooked_among((args, kwargs))
+        kind, registries = self._kinds.of(structure, lambda: _kind_of((args, kwargs), of_nnx), _MOST)
+        if of_nnx is not None and kind == "nnx":
+            return kind, of_nnx.hooked_among((args, kwargs))
         if self._has_static:  # they are no part of the structure
             static = [registry_of(value) for value in (*args, *kwargs.values())]
             registries = [*registries, *[each for each in static if each is not None and each not in registries]]
@@ -116,7 +119,9 @@ class _Jitted:
         if key not in made:
             own, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
             if kind == "nnx":
-                from msjax.core.models.frameworks.nnx import jit as compile_it, on_modules
+                from flax.nnx import jit as compile_it
+
+                from msjax.core.models.frameworks.nnx import on_modules
             fn = own
             if observed:
                 on_arrays = functools.wraps(own)(lambda *args, **kwargs: with_observed(own, args, kwargs))
@@ -127,11 +132,11 @@ class _Jitted:
         return made[key]
 
 
-def _kind_of(given, nnx_jit):
+def _kind_of(given, of_nnx):
     """The kind of arguments, and the registries of the equinox models among them."""
-    stops = is_equinox if nnx_jit is None else lambda v: nnx_jit.is_object_or_state(v) or is_equinox(v)
+    stops = is_equinox if of_nnx is None else lambda v: of_nnx.is_object_or_state(v) or is_equinox(v)
     leaves = jax.tree.leaves(given, is_leaf=stops)
-    if nnx_jit is not None and any(map(nnx_jit.is_object, leaves)):
+    if of_nnx is not None and any(map(of_nnx.is_object, leaves)):
         return "nnx", []
     models = [leaf for leaf in leaves if is_equinox(leaf)]
     if not models:

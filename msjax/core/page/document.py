@@ -1,4 +1,7 @@
-"""The HTML document of a page: one file that asks nobody for anything, in which data is data."""
+"""The HTML document of a page: one file that asks nobody for anything, in which data is data.
+
+Its data is JSON in which arrays are compressed bytes, and in which nothing can end the script element that it stands in.
+"""
 
 from __future__ import annotations
 

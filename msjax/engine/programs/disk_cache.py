@@ -1,7 +1,7 @@
 """Compiled programs on disk, so that a script that is started again does not compile them again.
 
-jax stores them, and `programs/store.py` those of operators. This module chooses the folder, sees to it that only the user can write
-there, keeps it from growing, and says what is in it.
+jax stores them, and `programs/store.py` those of operators. This module chooses the folder, sees to it that only the user can write there, as a
+program runs its files as code, keeps it from growing, and says what is in it.
 """
 
 from __future__ import annotations

@@ -297,15 +297,7 @@ def _without_hooks(cls, attributes):
     return module
 
 
-add_framework(NnxModels())
-
-
-jit = nnx.jit
-
-
-def is_module(value: object) -> bool:
-    """Whether a value is an nnx module."""
-    return isinstance(value, nnx.Module)
+# ---- hooks.jit of functions of modules
 
 
 def is_object_or_state(value: object) -> bool:
@@ -315,8 +307,8 @@ def is_object_or_state(value: object) -> bool:
 
 def hooked_among(values: Any) -> list[Any]:
     """For each hooked model or network of Cells among values, an object that lives as long as it does."""
-    models = [model for model in jax.tree.leaves(values, is_leaf=is_module) if is_module(model)]
-    return [hooked for model in models if (hooked := hooked_in(model)) is not None]
+    leaves = jax.tree.leaves(values, is_leaf=_MODELS.owns)
+    return [hooked for leaf in leaves if _MODELS.owns(leaf) and (hooked := hooked_in(leaf)) is not None]
 
 
 def on_modules(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -340,3 +332,7 @@ def on_modules(fn: Callable[..., Any]) -> Callable[..., Any]:
         return out, observed
 
     return program
+
+
+_MODELS = NnxModels()
+add_framework(_MODELS)

@@ -30,7 +30,7 @@ function fill(element, set, children) {
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
 
-/** Data as `encoding.py` has written it. @param {any} value @returns {Promise<any>} */
+/** Data as `document.py` has written it. @param {any} value @returns {Promise<any>} */
 async function decoded(value) {
   if (Array.isArray(value)) return Promise.all(value.map(decoded));
   if (value === null || typeof value !== "object") return value;
