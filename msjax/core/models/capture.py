@@ -28,8 +28,7 @@ from msjax.core.jaxprs.interpreter import Interpreter, Program
 from msjax.core.jaxprs.plan import Patterns, Planner
 from msjax.core.models.frameworks.framework import framework_of_function
 from msjax.core.models.hooked import as_function
-from msjax.core.page.studies import graph_view
-from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
+from msjax.core.page.viewed import graph_view, plot, repr_html, to_dict, to_pandas
 
 
 class Captured(NamedTuple):

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from msjax.core.base.arrays import on_auto_axes
 from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, number_among
-from msjax.core.page.studies import maps_view
-from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
+from msjax.core.page.viewed import maps_view, plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
 from msjax.core.study.integral import integral
 from msjax.core.study.parts import Carried, Parts, components

@@ -26,8 +26,7 @@ from msjax.core.base.weak import Same
 from msjax.core.models.inputs import batches_of, call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
-from msjax.core.page.studies import maps_view
-from msjax.core.page.viewed import plot, repr_html, to_dict, to_pandas
+from msjax.core.page.viewed import maps_view, plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
 from msjax.core.study.integral import check_steps

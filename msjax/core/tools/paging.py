@@ -10,8 +10,7 @@ from msjax.core.base.errors import describe
 from msjax.core.models.capture import Captured
 from msjax.core.page.page import Page
 from msjax.core.page.run import Run, read_csv
-from msjax.core.page.studies import maps_view
-from msjax.core.page.viewed import HasView
+from msjax.core.page.viewed import HasView, maps_view
 from msjax.core.study.patching import PatchSweep
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import ReadBundle
