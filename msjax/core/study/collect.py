@@ -21,7 +21,7 @@ from msjax.core.base.whole_files import whole_file
 from msjax.core.models.inputs import batches_of, inputs_of
 from msjax.core.models.kept_programs import compile
 from msjax.core.models.where import names_of
-from msjax.core.study.leaves import only_leaf
+from msjax.core.study.verbs import only_leaf
 
 _INDEX = "index.json"
 

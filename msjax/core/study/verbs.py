@@ -12,10 +12,10 @@ import numpy as np
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_axis_number, check_kind, check_numeric, check_positive_int, check_value, is_numeric
 from msjax.core.base.errors import called, describe, on_behalf_of
+from msjax.core.hooks.place_names import path_text
 from msjax.core.models.capture import capture_options
 from msjax.core.models.kept_programs import derived
 from msjax.core.models.where import names_of
-from msjax.core.study.leaves import on_leaf
 
 
 def ablate(
@@ -201,3 +201,28 @@ def edited(who: str, model: Any, edit: dict[str, Callable[[Any, Any], Any]]) -> 
     with on_behalf_of(who):
         options = capture_options([], edit=edit)._replace(writes=True)
     return derived(who, model, lambda pure, args, kwargs: pure.run(pure.state, options, args, kwargs)[0])
+
+
+def on_leaf(name: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Make an edit of an array into one of a value, at the place of a name, that holds a single array, such as a tuple of one.
+
+    It raises TypeError for a value with several leaves, and names its elements.
+    """
+
+    def edit(value, index):
+        return jax.tree.unflatten(jax.tree.structure(value), [fn(only_leaf(name, value), index)])
+
+    return edit
+
+
+def only_leaf(name: str, value: Any) -> Any:
+    """The array that a value is, or holds; TypeError if it has several leaves."""
+    found = jax.tree_util.tree_leaves_with_path(value)
+    if len(found) == 1:
+        return found[0][1]
+    place, mark, call = name.partition("#")
+    close = ", ".join(repr(f"{place}{'' if ':' in place else ':out'}{path_text(path)}{mark}{call}") for path, _ in found)
+    raise TypeError(
+        f"For '{called('capture')}', the value of a place should be an array, but that of {name!r} is {describe(value)}: "
+        f"name one of its elements, such as {close}."
+    )
