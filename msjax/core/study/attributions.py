@@ -20,8 +20,7 @@ from msjax.core.models.inputs import call_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.viewed import maps_view, plot, repr_html, to_dict, to_pandas
-from msjax.core.study.integral import check_steps, integral
-from msjax.core.study.programs import result_of
+from msjax.core.study.programs import check_steps, integral, result_of
 from msjax.core.study.verbs import broadcasts
 
 

@@ -13,9 +13,8 @@ from msjax.core.base.checks import check_value
 from msjax.core.base.errors import called, number_among
 from msjax.core.page.viewed import maps_view, plot, repr_html, to_dict, to_pandas
 from msjax.core.study.heads import head_parts
-from msjax.core.study.integral import integral
 from msjax.core.study.parts import Carried, Parts, components
-from msjax.core.study.programs import OnTape, number_of
+from msjax.core.study.programs import OnTape, integral, number_of
 from msjax.core.study.tape import Node, Tape
 
 

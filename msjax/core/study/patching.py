@@ -19,7 +19,7 @@ from msjax.core.models.inputs import call_of, inputs_of
 from msjax.core.models.kept_programs import run_kept
 from msjax.core.models.where import names_of
 from msjax.core.page.viewed import Labels, maps_view, plot, repr_html, to_dict, to_pandas
-from msjax.core.study.integral import check_steps, integral
+from msjax.core.study.programs import check_steps, integral
 from msjax.core.study.verbs import axis_of, check_axis, on_leaf, only_leaf
 
 _DEFAULT_AXES = {"position": 1, "head": -2, "neuron": -1}

@@ -29,9 +29,8 @@ from msjax.core.models.where import names_of
 from msjax.core.page.viewed import maps_view, plot, repr_html, to_dict, to_pandas
 from msjax.core.study.edges import Edges, Graph, kept_only, scores
 from msjax.core.study.heads import attention, head_parts, split_parts
-from msjax.core.study.integral import check_steps
 from msjax.core.study.parts import Carried, Parts, components
-from msjax.core.study.programs import first_array, gradient_of, matching, on_tape
+from msjax.core.study.programs import check_steps, first_array, gradient_of, matching, on_tape
 from msjax.core.study.tape import Tape
 
 
