@@ -8,8 +8,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn, tools
+from msjax.core.page.document import PageSink
 from msjax.core.page.page import Page
-from msjax.core.page.sink import PageSink
 from msjax.core.tools.watching.sinks import Behind
 from tests.page.made_runs import row
 

@@ -215,7 +215,7 @@ def sink_of(to: Any) -> Sink:
         if os.fspath(to).endswith(".csv"):
             return Behind(_Csv(os.fspath(to)))
         if os.fspath(to).endswith(".html"):
-            from msjax.core.page.sink import PageSink
+            from msjax.core.page.document import PageSink
 
             return Behind(PageSink(to))
         return Behind(_EventFile(os.fspath(to)))
