@@ -16,7 +16,7 @@ from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.residuals import Bound
 from msjax.engine.programs import cache, disk_cache, originals, store_key
 from msjax.engine.programs.cache import ProgramCache
-from msjax.engine.programs.description import Undescribable, describe
+from msjax.engine.programs.originals import Undescribable, describe
 from msjax.ops.function.nn_func import activations
 from tests.programs.stores import store_in
 

@@ -19,8 +19,7 @@ import jax
 from msjax import log
 from msjax.core.base import jax_slots
 from msjax.engine.programs import disk_cache
-from msjax.engine.programs.description import description_of
-from msjax.engine.programs.originals import ORIGINALS
+from msjax.engine.programs.originals import ORIGINALS, description_of
 from msjax.engine.programs.store_entry import read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.engine.programs.store_key import StoreKey, only_device, store_key
 
