@@ -26,7 +26,7 @@ from msjax.engine.autograd import residuals
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.programs import cache, disk_cache, originals
-from msjax.engine.programs.store_entry import read_entry, structure_as_data, write_entry
+from msjax.engine.programs.store import read_entry, structure_as_data, write_entry
 from msjax.ops.dispatch import promotion
 from msjax.ops.function.nn_func import activations
 from tests.programs.stores import store_in
