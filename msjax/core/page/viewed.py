@@ -1,4 +1,5 @@
-"""What can be shown: tables that rich prints, as text and in notebooks; views of a page, as dicts, DataFrames, plots and parts of notebooks."""
+"""What can be shown: tables that rich prints, as text and in notebooks; views of a page, as dicts, DataFrames, plots and parts of notebooks, such as
+those of studies: arrays over named axes, and a captured step as a graph of modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runs of a model on a tape: the program of a model of any framework, with its places, for whoever reads the tape."""
+"""Runs of a model on a tape: the program of a model of any framework, with its places, for whoever reads the tape; numbers of its results, their
+gradients and integrals."""
 
 from __future__ import annotations
 

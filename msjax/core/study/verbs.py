@@ -1,4 +1,7 @@
-"""Ablating and steering: models with some of their values changed. Each is a few lines on `capture`."""
+"""Ablating and steering: models with some of their values changed. Each is a few lines on `capture`.
+
+Of values of classes that jax knows as pytrees, such as named arrays, what holds for an array is done to their only leaf.
+"""
 
 from __future__ import annotations
 

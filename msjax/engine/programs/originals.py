@@ -1,9 +1,10 @@
 """Functions as programs on disk know them: whether those of jax and msjax are their own in this process, and their descriptions.
 
-Where somebody has replaced a function, as tests and debugging do, programs on disk are of other functions. A description is a text that is the same in every
-process, and differs where the function's programs would. It names the function and what is bound to it: closures, defaults and settings. What the
-code is that stands under these names, the digest of msjax's files and the versions of libraries tell. What can't be described, such as a user's
-function or an array in a closure, is not stored.
+Where somebody has replaced a function, as tests and debugging do, programs on disk are of other functions.
+
+A description is a text that is the same in every process, and differs where the function's programs would. It names the function and what is
+bound to it: closures, defaults and settings. What the code is that stands under these names, the digest of msjax's files and the versions of
+libraries tell. What can't be described, such as a user's function or an array in a closure, is not stored.
 """
 
 from __future__ import annotations

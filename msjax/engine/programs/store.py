@@ -3,6 +3,8 @@
 jax finds a program on disk by the text that it was compiled from, so a function is traced and lowered in every process, which
 takes most of the time of a first step. Here a program is found by a description of what would be traced (`store_key`). Used only
 where `disk_cache` is switched on, on one CPU device.
+
+A file has a mark, the digest of its key and of all that follows, and, compressed, a text in JSON and the executable as jax has serialized it.
 """
 
 from __future__ import annotations
