@@ -1,5 +1,5 @@
-"""What is the user's code, and what is not: the one list of libraries, whose modules, functions and classes stay as they are while a program runs; and
-the lines of the user's code that are under way, for messages and reports."""
+"""What is the user's code, and what is not: the one list of libraries, whose modules, functions and classes stay as they are while a program runs;
+and the lines of the user's code that are under way, for messages and reports."""
 
 from __future__ import annotations
 

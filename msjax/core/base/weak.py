@@ -1,5 +1,5 @@
-"""Tables that keep what they hold only for a time: sets and numbers of objects that live, and values that were used last; and what stands for an object
-in keys."""
+"""Tables that keep what they hold only for a time: sets and numbers of objects that live, and values that were used last; and what stands for an
+object in keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How the tools work on models that `msjax.core` doesn't know, such as Cells: those that know them add that here, from above. Which models a function calls."""
+"""How the tools work on models that `msjax.core` doesn't know, such as Cells: those that know them add that here, from above. Which models a
+function calls."""
 
 from __future__ import annotations
 

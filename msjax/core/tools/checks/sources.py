@@ -1,5 +1,7 @@
-"""What is checked: the operations of a traced program that can do something wrong without a NaN, and which elements of theirs are wrong; and whether code
-says what is to become of an index that is out of range: by ``mode=`` in the call, or because jax makes the index itself."""
+"""What is checked: the operations of a traced program that can do something wrong without a NaN, and which elements of theirs are wrong.
+
+Whether code says what is to become of an index that is out of range: by ``mode=`` in the call, or because jax makes the index itself.
+"""
 
 from __future__ import annotations
 

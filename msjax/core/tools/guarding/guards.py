@@ -1,4 +1,5 @@
-"""guard: stops a step of training at the first NaN, tells where it came from, and leaves the state as it was; of modules that jax compiles, and of functions."""
+"""guard: stops a step of training at the first NaN, tells where it came from, and leaves the state as it was; that of modules which jax compiles,
+and of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `watch` looks at in a model, and what takes the statistics of one step: computed at its end in PyNative mode, by the program in compiled code."""
+"""What `watch` looks at in a model, and what takes the statistics of one step: computed at its end in PyNative mode, by the program in compiled
+code."""
 
 from __future__ import annotations
 

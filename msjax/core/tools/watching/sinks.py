@@ -1,5 +1,5 @@
-"""Where the statistics of `watch` go: a page, TensorBoard, W&B, a CSV file, a plot in a notebook, or any function; files and plots in a thread of their
-own, so that no step of training waits for a disk or a drawing."""
+"""Where the statistics of `watch` go: a page, TensorBoard, W&B, a CSV file, a plot in a notebook, or any function; files and plots in a thread of
+their own, so that no step of training waits for a disk or a drawing."""
 
 from __future__ import annotations
 
