@@ -18,7 +18,7 @@ from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, describe
 from msjax.core.base.flax_slots import when_copied
-from msjax.core.base.reversible import put_back
+from msjax.core.base.trial_run import put_back
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, Frame, Hook, HookKind, HookTable, RemovableHandle
 

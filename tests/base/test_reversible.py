@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 
 import pytest
 
-from msjax.core.base.reversible import put_back
+from msjax.core.base.trial_run import put_back
 
 
 class Noted(dict):

@@ -18,7 +18,7 @@ from msjax.common.random import default_generator
 from msjax.common.seeds import SEEDS
 from msjax.common.tensor import Tensor
 from msjax.common.tensor_hooks import HookList
-from msjax.core.base.reversible import put_back, same_items
+from msjax.core.base.trial_run import put_back, same_items
 from msjax.core.base.weak import new_number
 from msjax.core.door import VERSION, HookTable
 from msjax.engine.compile.guards import STATIC, Guards, Name, entries_of, put_attribute, read_in_class

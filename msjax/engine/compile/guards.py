@@ -26,7 +26,7 @@ from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.core.base.held_state import cell_contents
-from msjax.core.base.reversible import same_items
+from msjax.core.base.trial_run import same_items
 from msjax.core.door import Hook
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
 from msjax.engine.settings.current import SETTINGS

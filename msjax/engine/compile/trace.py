@@ -28,7 +28,7 @@ from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.core.base import jax_slots
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.code import effects, goes_to_print
-from msjax.core.base.reversible import OwnOutput
+from msjax.core.base.trial_run import OwnOutput
 from msjax.core.door import ACTIVITY, CallsAsOutputs, Event, ProgramUnderWay
 from msjax.engine.compile.environment import Snapshot
 
