@@ -119,7 +119,7 @@ def _run(options) -> int:
     if not (options.module or options.code or script == main_module.STDIN or os.path.exists(script)):
         return _wrong("run", f"there is no script {script!r}")
     if options.coordinator:
-        from msjax.engine.processes.launchers import with_port
+        from msjax.engine.processes.joining import with_port
 
         # For this process, or for those that it starts.
         name, port = with_port(options.coordinator).rsplit(":", 1)
@@ -146,8 +146,8 @@ def _run(options) -> int:
 
 
 def _run_workers(options):
+    from msjax.engine.processes.joining import ONE_HOST, host
     from msjax.engine.processes.launch import launch
-    from msjax.engine.processes.launchers import ONE_HOST, host
 
     try:
         own = host(options.host, options.hosts)

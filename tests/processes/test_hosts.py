@@ -9,8 +9,7 @@ import pytest
 
 from msjax.cli import main
 from msjax.engine.processes import launchers
-from msjax.engine.processes.joining import ALONE, place_in_environment
-from msjax.engine.processes.launchers import ONE_HOST, Host, host
+from msjax.engine.processes.joining import ALONE, ONE_HOST, Host, host, place_in_environment
 
 PREFIXES = (
     "MS_",

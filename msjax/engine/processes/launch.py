@@ -15,7 +15,7 @@ import threading
 import time
 from typing import IO, TextIO
 
-from msjax.engine.processes.launchers import ONE_HOST, Host
+from msjax.engine.processes.joining import ONE_HOST, Host
 from msjax.engine.processes.objects import VARIABLE as TOKEN
 from msjax.engine.processes.progress import VARIABLE, Progress
 
