@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from msjax.core.models.hooked import hooked as hooked, paths as paths
     from msjax.core.models.inputs import Inputs as Inputs
     from msjax.core.models.jit import jit as jit
-    from msjax.core.models.kept_programs import compile as compile
+    from msjax.core.models.kept_programs import compile as compile, run_with_cache as run_with_cache
     from msjax.core.models.module_hooks import (
         path as path,
         register_backward_hook as register_backward_hook,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         remove_all as remove_all,
         without as without,
     )
-    from msjax.core.models.run_with_cache import run_with_cache as run_with_cache
     from msjax.core.study.attributions import (
         conductance as conductance,
         gradient_shap as gradient_shap,
