@@ -21,9 +21,9 @@ from msjax.core.hooks.places import is_array
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics, path_from
 from msjax.core.tools.model_tools import as_arrays
-from msjax.core.tools.search.causes import causes, first_index
 from msjax.core.tools.search.lines import innermost
 from msjax.core.tools.search.names import argument_names
+from msjax.core.tools.search.walk import causes, first_index
 from msjax.engine.autograd.grad import grad
 from msjax.engine.autograd.memory import Held
 from msjax.engine.autograd.op import Op

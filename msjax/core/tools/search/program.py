@@ -16,12 +16,11 @@ from msjax.core.jaxprs.interpreter import Program
 from msjax.core.tools.checking import Check
 from msjax.core.tools.fault import Fault, Passed, Statistics
 from msjax.core.tools.scopes import Scopes
-from msjax.core.tools.search.causes import first_index
 from msjax.core.tools.search.frames import PlanRuns
 from msjax.core.tools.search.levels import Level, Plan
 from msjax.core.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules
 from msjax.core.tools.search.names import LeafName, argument_names, became, changed, weight_names
-from msjax.core.tools.search.walk import Link, Trail, Walker, moment
+from msjax.core.tools.search.walk import Link, Trail, Walker, first_index, moment
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
 _TRIED = 4
