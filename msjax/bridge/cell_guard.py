@@ -26,9 +26,8 @@ from msjax.core.tools.checks.finding import find_in, not_again
 from msjax.core.tools.checks.flow import Checks
 from msjax.core.tools.fault import Fault
 from msjax.core.tools.guarding.bundles import Bundle, ReadBundle
-from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks
+from msjax.core.tools.guarding.guard_places import GuardedPlace, Looks, implied
 from msjax.core.tools.guarding.guards import ModuleGuard, guard
-from msjax.core.tools.guarding.implied import implied
 from msjax.core.tools.hook_set import ModuleHookSet
 from msjax.core.tools.model_tools import models_of
 from msjax.core.tools.scopes import Scopes

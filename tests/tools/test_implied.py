@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from msjax.core.tools.guarding import implied as module
-from msjax.core.tools.guarding.implied import implied
+from msjax.core.tools.guarding.guard_places import implied
 
 # Every number that is no NaN may be among the operands of these.
 ALL = np.array([0.0, -0.0, 1.0, -2.5, 3e38, -3e38, 1e-45, np.inf, -np.inf], "float32")
