@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from msjax.cli import main
-from msjax.engine.processes import launchers
+from msjax.engine.processes import joining
 from msjax.engine.processes.joining import ALONE, ONE_HOST, Host, host, place_in_environment
 
 PREFIXES = (
@@ -84,7 +84,7 @@ SLURM = dict(SLURM_STEP_NODELIST="gpu[07-08]", SLURM_JOB_ID=3, SLURM_STEP_ID=1, 
     ],
 )  # fmt: skip
 def test_places(variables, place, environment, monkeypatch):
-    monkeypatch.setattr(launchers.socket, "getfqdn", lambda: "train-5.jobs.default.svc")
+    monkeypatch.setattr(joining.socket, "getfqdn", lambda: "train-5.jobs.default.svc")
     environment(**variables)
     assert place_in_environment() == place
 
@@ -130,8 +130,8 @@ def test_wrong_flags(flags, text, environment, capsys):
 
 
 def test_addresses():
-    assert launchers.first_host("a[1-3]b,c") == "a1b" and launchers.first_host("one") == "one"
-    assert launchers.with_port("[fe80::1]:9") == "[fe80::1]:9"
+    assert joining.first_host("a[1-3]b,c") == "a1b" and joining.first_host("one") == "one"
+    assert joining.with_port("[fe80::1]:9") == "[fe80::1]:9"
 
 
 SCRIPT = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from msjax.core.tools.guarding import implied as module
+from msjax.core.tools.guarding import guard_places as module
 from msjax.core.tools.guarding.guard_places import implied
 
 # Every number that is no NaN may be among the operands of these.

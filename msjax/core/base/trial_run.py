@@ -1,8 +1,8 @@
-"""A run of a hook on values that are not known yet, which tells whether the hook is part of the program; what it has changed can be undone."""
+"""What lets a run of Python code be undone: text that is held back, containers that get their items back; and runs of hooks on values that are not
+known yet, which tell whether the hook is part of the program."""
 
 from __future__ import annotations
 
-import collections
 import functools
 import sys
 import threading
@@ -74,7 +74,7 @@ def put_back(container: Any, before: Any, left: Iterable[str] = ()) -> bool:
 
 # How far a hook's containers and objects are looked into, how many items a container may hold for that, and how large all arrays together may be.
 _DEPTH, _MOST_ITEMS, _MOST_BYTES = 4, 1000, 1 << 26
-_CONTAINERS = (list, dict, set, collections.deque, bytearray)
+_CONTAINERS = (list, dict, set, deque, bytearray)
 # What most attributes are, which hold nothing.
 _PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes))
 

@@ -1,4 +1,5 @@
-"""compile: programs of captures that are kept, and found again by what is captured of which model."""
+"""compile: programs of captures that are kept, and found again by what is captured of which model. run_with_cache: a model's result, and what its
+modules put out, in one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Joins this process with the others that run the same program, by the environment variables that its launcher sets."""
+"""Joins this process with the others that run the same program, by the environment variables that its launcher sets: which process this is, of how
+many, and where process 0 listens.
+
+A launcher starts the processes of a program itself, or starts `msjax run --workers N` once on each host.
+"""
 
 from __future__ import annotations
 

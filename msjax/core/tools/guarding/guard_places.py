@@ -1,4 +1,5 @@
-"""The places that `guard` looks at: by a flag in a program that msjax compiles, by a callback in one that jax does."""
+"""The places that `guard` looks at: by a flag in a program that msjax compiles, by a callback in one that jax does. Which values of a program can be
+wrong only if an earlier one is: these need no flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Goes back in a traced program from a wrong result to the operation that first computed it from right values."""
+"""Goes back in a traced program from a wrong result to the operation that first computed it from right values.
+
+Which element of an operation's inputs a wrong element of its result comes from is found by trying what other inputs would give.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,6 @@ def first_index(mask: np.ndarray) -> Index:
     return tuple(map(int, np.argwhere(mask)[0]))
 
 
-Index = tuple[int, ...]
 # So many operations are gone back at most.
 _LONGEST = 20000
 
