@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.common.dtype import Type, as_dtype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, of_numpy
 from msjax.core.base.errors import describe
 
@@ -152,14 +152,12 @@ def is_pil(value: object) -> bool:
 
 
 def numpy_dtype(value: Any, name: str, who: str) -> Any:
-    """The numpy dtype of a msjax type or a numpy one."""
-    if isinstance(value, Type) and value.np is not None:
-        return value.np
+    """The numpy dtype of a msjax type or of what numpy takes for one: float is float64, and not the float32 that it is for Tensors."""
     try:
-        found = np.dtype(str) if value in (str, np.str_) else as_dtype(value).np
+        found = value.np if isinstance(value, Type) else value
         if found is None:
             raise TypeError("arrays can't have this type")
-        return found
+        return np.dtype(found)
     except TypeError as error:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 

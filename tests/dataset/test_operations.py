@@ -315,3 +315,8 @@ def test_rows_that_fail(mode, expected, workers):
         assert [int(v) for (v,) in data.create_tuple_iterator(output_numpy=True)] == expected
     finally:
         ds.config.set_error_samples_mode(ds.config.ErrorSamplesMode.RETURN)
+
+
+def test_a_column_may_be_padded_to_the_batch_s_largest_size_with_none():
+    data = ds.GeneratorDataset([np.ones(1), np.ones(2)], ["v"], shuffle=False).padded_batch(2, pad_info={"v": None})
+    assert [row["v"].tolist() for row in data.create_dict_iterator(output_numpy=True)] == [[[1, 0], [1, 1]]]

@@ -136,3 +136,75 @@ def test_vectors_of_words(tmp_path):
     grams = tmp_path / "grams.txt"
     grams.write_text("2gram-#BEGIN#a 1 2\n3gram-#BEGIN#a#END# 3 4\n2gram-ab 9 9\n")
     assert text.ToVectors(text.CharNGram.from_file(str(grams)))("a").tolist() == [2, 3]
+
+
+def test_vectors_of_several_words(tmp_path):
+    path = tmp_path / "words.vec"
+    path.write_text("the 0.5 1\nof 2 3\n")
+    look_up = text.ToVectors(text.FastText.from_file(str(path)))
+    assert look_up(["of", "no", "the"]).tolist() == [[2, 3], [0, 0], [0.5, 1]]
+
+
+@pytest.mark.parametrize(
+    "replacement, made",
+    [("<$1>", "f<o>"), ("$0$2", "fo__"), ("$21", "f_1"), (r"\$1\n\u0041", "f$1nA"), (r"\\", "f\\")],
+)
+def test_replacements_name_groups_by_a_dollar(replacement, made):
+    assert text.RegexReplace("(o)(_)", replacement)("fo_").item() == made
+
+
+def test_small_letters_are_those_of_unicode_s_compatible_forms():
+    folded = {"Straße": "strasse", "\uff41\uff22": "ab", "①x²": "1x2", "a\u200bb\xadc": "abc", "A\u3000B": "a b", "Ⅷ": "viii"}
+    assert [text.CaseFold()(given).item() for given in folded] == list(folded.values())
+    assert text.BasicTokenizer(lower_case=True)("Éﬁ\uff08x\uff09").tolist() == ["efi", "(", "x", ")"]
+
+
+@pytest.mark.parametrize(
+    "line, tokens",
+    [
+        ("€5 5°C a→b ©x", ["€5", "5°C", "a→b", "©x"]), ("नमस्ते a\u0301b", ["नमस्ते", "a\u0301b"]), ("a\u200bb x\x00y", ["a", "b", "x", "y"]),
+        ("a—b «q» $5+3", ["a", "—", "b", "«", "q", "»", "$", "5", "+", "3"]),
+    ],
+)  # fmt: skip
+def test_basic_tokens_end_at_punctuation_but_not_at_symbols_and_marks(line, tokens):
+    assert text.BasicTokenizer()(line).tolist() == tokens
+
+
+def test_marks_belong_to_their_script():
+    assert text.UnicodeScriptTokenizer()("नमस्ते deep").tolist() == ["नमस्ते", "deep"]
+
+
+def test_empty_lines_of_a_vocab_file_are_words(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("a\n\nb\n")
+    assert text.Vocab.from_file(str(path)).vocab() == {"a": 0, "": 1, "b": 2}
+
+
+def test_numbers_are_truncated_too():
+    assert text.Truncate(2)(np.arange(6).reshape(2, 3)).tolist() == [[0, 1], [3, 4]]
+
+
+def test_names_of_types_are_numpy_s():
+    assert [transforms.TypeCast(name)([1]).dtype.name for name in ("int", "float", float, "half")] == [
+        "int64",
+        "float64",
+        "float64",
+        "float16",
+    ]
+
+
+def test_a_mask_s_constant_has_the_type_of_the_array():
+    assert transforms.Mask(transforms.Relational.LT, 1.5)([0, 1]).tolist() == [True, False]
+    assert transforms.Mask(transforms.Relational.EQ, 2)([True, False]).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "group", [transforms.Compose, transforms.RandomChoice, transforms.RandomOrder, lambda f: transforms.RandomApply(f, 1.0)]
+)
+def test_functions_in_groups_and_filters_get_numbers_that_widen(group):
+    data = ds.NumpySlicesDataset({"v": np.array([3, 100], np.int8)}, shuffle=False)
+    rows = list(data.map(group([lambda v: v * 100]), "v").create_tuple_iterator(output_numpy=True))
+    assert [(int(v), v.dtype) for (v,) in rows] == [(300, np.int64), (10000, np.int64)]
+    assert [int(v) for (v,) in data.filter(lambda v: v * 100 > 1000)] == [100]
+    batches = data.bucket_batch_by_length("v", [1000], [1, 1], lambda v: v * 100)
+    assert batches.get_dataset_size() == 2

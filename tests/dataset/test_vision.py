@@ -289,3 +289,14 @@ def test_one_policy_by_chance_and_its_transforms_by_theirs():
 
 def test_a_name_that_mindspore_lacks_is_an_attribute_error():
     assert not hasattr(vision, "RandomApply") and hasattr(vision, "Perspective")
+
+
+@pytest.mark.parametrize("size", [3, (3, 3), [3, 3]])
+def test_a_resized_crop_of_one_size_is_square(size):
+    image = np.arange(7 * 5 * 3, dtype=np.uint8).reshape(7, 5, 3)
+    assert vision.ResizedCrop(1, 1, 4, 3, size)(image).shape == (3, 3, 3)
+
+
+@pytest.mark.parametrize("transform", [vision.Solarize((50, 50)), vision.RandomSolarize((50, 50)), vision.Solarize(50)])
+def test_equal_bounds_solarize_all_that_is_not_below(transform):
+    assert transform(np.array([[49, 50, 100, 255]], np.uint8)).tolist() == [[49, 205, 155, 0]]

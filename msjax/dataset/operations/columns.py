@@ -14,7 +14,7 @@ from msjax.dataset.dataset import Dataset, OneToOne
 from msjax.dataset.operations.shared import different_names, operation_name, positions_of, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
-from msjax.dataset.values import as_value
+from msjax.dataset.values import as_value, for_function
 
 
 class ProjectDataset(OneToOne):
@@ -107,7 +107,7 @@ class FilterDataset(Dataset):
         number, row = numbered
         with row_draws((*key, number)):
             try:
-                answer = self._predicate(*(row[i] for i in self._positions))
+                answer = self._predicate(*(for_function(row[i]) for i in self._positions))
                 if answer is None:
                     return False, row
                 answer = np.asarray(as_value(answer))

@@ -15,7 +15,7 @@ from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset, collate
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error
-from msjax.dataset.values import pad_to
+from msjax.dataset.values import for_function, pad_to
 
 
 class PaddedBatchDataset(BatchDataset):
@@ -135,7 +135,11 @@ class BucketBatchByLengthDataset(Dataset):
 
     def _length_of(self, values, number):
         try:
-            length = values[0].shape[0] if self._length is None else np.asarray(self._length(*values)).reshape(())[()]
+            length = (
+                values[0].shape[0]
+                if self._length is None
+                else np.asarray(self._length(*map(for_function, values))).reshape(())[()]
+            )
             if not isinstance(length, (int, np.integer)) or length < 0:
                 raise ValueError(f"a length should be an int and not negative, but got {describe(length)}")
             return int(length)
@@ -145,10 +149,11 @@ class BucketBatchByLengthDataset(Dataset):
 
 
 def check_pad_info(pad_info: dict[str, Any] | None, who: str) -> dict[str, Any] | None:
-    """The value, if it is None or a dict of (shape or None, value)."""
+    """The value, if it is None or a dict of (shape or None, value) or None, which is (None, None)."""
     if pad_info is None:
         return None
     check_type(pad_info, dict, "pad_info", who)
+    pad_info = {name: (None, None) if entry is None else entry for name, entry in pad_info.items()}
     for name, entry in pad_info.items():
         fits = isinstance(name, str) and isinstance(entry, tuple)
         check_kind({name: entry}, fits, "be {column: (shape or None, value)}", "pad_info", who)

@@ -58,8 +58,19 @@ class _EachText(TextTransform):
         return np.array(changed, None if changed else "U").reshape(array.shape)
 
 
+# Characters that Unicode's case folding leaves out: they have no width of their own.
+_IGNORED = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
+
+
+def fold(text: str) -> str:
+    """A text in small letters and compatible forms (NFKC_Casefold): "1" for a circled one, "a" for a wide letter, "ss" for a sharp s."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _IGNORED.sub("", text).casefold()).casefold())
+
+
 class CaseFold(_EachText):
-    """Small letters.
+    """Small letters, in the forms of Unicode's NFKC_Casefold.
 
     Example:
         >>> text.CaseFold()("Deep").item()
@@ -67,7 +78,7 @@ class CaseFold(_EachText):
     """
 
     def _change(self, text):
-        return text.casefold()
+        return fold(text)
 
 
 class NormalizeUTF8(_EachText):
@@ -90,12 +101,12 @@ class RegexReplace(_EachText):
 
     Args:
         pattern (str): the expression.
-        replace (str): what stands in its place.
+        replace (str): what stands in its place; ``$1`` is what the first group matches, ``\\$`` a dollar.
         replace_all (bool): everywhere; otherwise only the first. Default: True.
 
     Example:
-        >>> text.RegexReplace("e+", "i")("deep tree").item()
-        'dip tri'
+        >>> text.RegexReplace("(e+)p", "$1t")("deep tree").item()
+        'deet tree'
     """
 
     def __init__(self, pattern: str, replace: str, replace_all: bool = True):
@@ -103,9 +114,21 @@ class RegexReplace(_EachText):
         self.pattern, self.replace = check_str(pattern, "pattern", who), check_str(replace, "replace", who)
         self.replace_all: bool = check_bool(replace_all, "replace_all", who)
         self._compiled = re.compile(pattern)
+        self._template = _REFERENCE.sub(self._in_python, replace)
+
+    def _in_python(self, found):
+        code, plain, number = found.groups()
+        if number:  # as many digits as there are groups: of 2, $21 is the second one and a 1
+            end = next((end for end in range(len(number), 0, -1) if int(number[:end]) <= self._compiled.groups), len(number))
+            return rf"\g<{number[:end]}>{number[end:]}"
+        return (chr(int(code, 16)) if code else plain).replace("\\", r"\\")
 
     def _change(self, text):
-        return self._compiled.sub(self.replace, text, 0 if self.replace_all else 1)
+        return self._compiled.sub(self._template, text, 0 if self.replace_all else 1)
+
+
+# What stands for something else in a replacement, as MindSpore's library for text reads it.
+_REFERENCE = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.)|\$(\d+)", re.DOTALL)
 
 
 class Ngram(TextTransform):
@@ -191,8 +214,8 @@ class TruncateSequencePair(Transform):
         return arrays[0][:first], arrays[1][:second]
 
 
-class Truncate(TextTransform):
-    """A vector of tokens cut at its end: at most `max_seq_len` stay.
+class Truncate(Transform):
+    """A vector of tokens or numbers, or each row of a matrix, cut at its end: at most `max_seq_len` stay.
 
     Example:
         >>> text.Truncate(2)(["a", "b", "c"]).tolist()
@@ -203,7 +226,7 @@ class Truncate(TextTransform):
         self.max_seq_len: int = check_int(max_seq_len, "max_seq_len", "Truncate", low=1)
 
     def _apply(self, array):
-        check_data(array, array.ndim in (1, 2), "the input should be tokens, or rows of them", "Truncate")
+        check_data(array, array.ndim in (1, 2), "the input should be tokens or numbers, or rows of them", "Truncate")
         return array[..., : self.max_seq_len]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import string
 import unicodedata
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from msjax.core.base.checks import check_bool, check_callable, check_int, check_kind, check_str, check_type
 from msjax.core.base.errors import describe
 from msjax.dataset.text.base import TextTransform, Tokenizer
-from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
+from msjax.dataset.text.normalizers import NormalizeForm, fold, strip_accents
 from msjax.dataset.text.vocab import Vocab
 from msjax.dataset.values import leading_int, numpy_dtype
 
@@ -79,7 +81,7 @@ def _script(character):
     """A word for the script of a character: the first one of its name for letters, otherwise its kind."""
     if character.isspace():
         return "space"
-    if not character.isalpha():
+    if unicodedata.category(character)[0] not in "LM":
         return "common"
     return unicodedata.name(character, "unknown").split(" ")[0].split("-")[0]
 
@@ -134,7 +136,7 @@ class BasicTokenizer(TextTransform):
     """Split a text at spaces and around punctuation and Chinese characters, after cleaning it.
 
     Args:
-        lower_case (bool): small letters, without accents. Default: False.
+        lower_case (bool): small letters as of `CaseFold`, without accents. Default: False.
         keep_whitespace (bool): spaces are tokens. Default: False.
         normalization_form (NormalizeForm): which form of Unicode to bring the text into. Default: `NormalizeForm.NONE`.
         preserve_unused_token (bool): tokens such as "[CLS]" and "[MASK]" stay whole. Default: True.
@@ -168,15 +170,21 @@ class BasicTokenizer(TextTransform):
             if re.fullmatch(unused, piece):
                 tokens.append(piece)
                 continue
-            piece = strip_accents(piece.lower()) if self.lower_case else self.normalization_form.normalize(piece)
+            piece = strip_accents(fold(piece)) if self.lower_case else self.normalization_form.normalize(piece)
             # What controls a terminal is no text.
-            piece = "".join(c for c in piece if c in "\t\n\r" or unicodedata.category(c) not in ("Cc", "Cf"))
-            tokens += re.findall(rf"\s+|{_ALONE}|(?:(?!{_ALONE})\S)+", piece)
+            piece = "".join(" " if unicodedata.category(c) in ("Cc", "Cf") else c for c in piece)
+            tokens += ["".join(c for _, c in group) for _, group in itertools.groupby(enumerate(piece), _token_of)]
         return [token for token in tokens if self.keep_whitespace or not token.isspace()]
 
 
-# Punctuation and Chinese characters stand alone.
-_ALONE = r"(?:[^\w\s]|_|[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
+def _token_of(numbered):
+    """What is the same for neighbouring characters of one token: punctuation and Chinese characters stand alone."""
+    at, character = numbered
+    alone = character in string.punctuation or unicodedata.category(character)[0] == "P" or _CHINESE.match(character)
+    return at if alone else " " if character.isspace() else "word"
+
+
+_CHINESE = re.compile("[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]")
 
 
 class WordpieceTokenizer(TextTransform):

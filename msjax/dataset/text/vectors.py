@@ -116,7 +116,7 @@ def _lines(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 class ToVectors(TextTransform):
-    """The vector of a word.
+    """The vector of a word, or those of several.
 
     Args:
         vectors (Vectors): the vectors.
@@ -139,8 +139,10 @@ class ToVectors(TextTransform):
         self._unknown = np.array(unknown, np.float32)
 
     def _apply(self, array):
-        word = self._one(array)
+        return np.array([self._vector(word) for word in array.ravel().tolist()], np.float32).reshape(*array.shape, -1)
+
+    def _vector(self, word):
         found = self._vectors.look_up(word)
         if found is None and self.lower_case_backup:
             found = self._vectors.look_up(word.lower())
-        return self._unknown.copy() if found is None else found.copy()
+        return self._unknown if found is None else found

@@ -85,7 +85,7 @@ class Vocab:
         special_tokens: Sequence[str] | None = None,
         special_first: bool = True,
     ) -> Vocab:
-        """Number the words of a file, one a line.
+        """Number the words of a file, one a line; an empty line is the word "".
 
         Args:
             file_path (str): the file, in UTF-8.
@@ -105,7 +105,7 @@ class Vocab:
                 lines = [line.rstrip("\r\n") for line in file]
         except (OSError, UnicodeDecodeError) as error:
             raise RuntimeError(f"Vocab.from_file: {file_path!r} could not be read: {error}") from error
-        words = [line.split(delimiter, 1)[0] if delimiter else line for line in lines if line][:vocab_size]
+        words = [line.split(delimiter, 1)[0] if delimiter else line for line in lines][:vocab_size]
         if len(set(words)) != len(words):
             raise RuntimeError(f"Vocab.from_file: {file_path!r} has {Counter(words).most_common(1)[0][0]!r} twice.")
         return cls._numbered(words, special_tokens, special_first, "from_file")

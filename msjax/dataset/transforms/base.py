@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax.core.base.checks import check_kind
 from msjax.dataset.checks import check_list
-from msjax.dataset.values import as_value
+from msjax.dataset.values import as_value, for_function
 
 
 class Transform:
@@ -47,8 +47,8 @@ def check_transforms(transforms: Sequence[Callable[..., Any]], who: str) -> list
 
 
 def call_in_turn(transforms: Sequence[Callable[..., Any]], values: tuple[Any, ...]) -> Any:
-    """What the last one returns of transforms that are each given what the one before returned."""
+    """What the last one returns of transforms and functions that are each given what the one before returned."""
     for transform in transforms:
-        result = transform(*values)
+        result = transform(*(values if getattr(transform, "is_transform", False) else map(for_function, values)))
         values = result if type(result) is tuple else (result,)
     return values[0] if len(values) == 1 else tuple(values)

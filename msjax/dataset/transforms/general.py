@@ -58,8 +58,7 @@ class TypeCast(Transform):
     """
 
     def __init__(self, data_type: DTypeLike):
-        # Python's float is float64, as in numpy, and not the float32 that it is for Tensors.
-        self.data_type: Any = np.dtype(float) if data_type is float else numpy_dtype(data_type, "data_type", type(self).__name__)
+        self.data_type: Any = numpy_dtype(data_type, "data_type", type(self).__name__)
         check_kind(data_type, self.data_type.kind in "biufV", "be a type of numbers", "data_type", type(self).__name__)
 
     def _apply(self, array):
@@ -213,7 +212,7 @@ class Mask(Transform):
 
     Args:
         operator (Relational): the comparison.
-        constant (number or str): what is compared with.
+        constant (number or str): what is compared with; a number is cast to the type of the array.
         dtype: the type of the result. Default: ``ms.bool_``.
 
     Example:
@@ -230,7 +229,8 @@ class Mask(Transform):
     def _apply(self, array):
         if is_text(array) != isinstance(self.constant, (str, bytes)):
             raise RuntimeError(f"Mask: the constant {self.constant!r} can't be compared with {array.dtype}.")
-        return np.asarray(getattr(operator, self.operator.name.lower())(array, self.constant)).astype(self.dtype)
+        constant = self.constant if is_text(array) else np.asarray(self.constant).astype(array.dtype)
+        return np.asarray(getattr(operator, self.operator.name.lower())(array, constant)).astype(self.dtype)
 
 
 class Slice(Transform):
@@ -307,8 +307,8 @@ class _Group(Transform):
         if not values:
             raise RuntimeError(f"{type(self).__name__} should be called with a value, but got none.")
         result = call_in_turn(self._chosen(), values)
-        # What numpy's arithmetic makes of 0-dimensional arrays are its scalars.
-        return np.asarray(result) if isinstance(result, np.generic) else result
+        # What numpy's arithmetic makes of 0-dimensional arrays are its scalars; functions get their own kind of these arrays.
+        return np.asarray(result) if isinstance(result, (np.generic, np.ndarray)) else result
 
 
 class Compose(_Group):

@@ -191,7 +191,7 @@ class RandomSolarize(ImageTransform):
 
     Example:
         >>> vision.RandomSolarize((10, 10))(np.array([[10, 20]], np.uint8))
-        array([[245,  20]], dtype=uint8)
+        array([[245, 235]], dtype=uint8)
     """
 
     _gives_arrays = True

@@ -208,7 +208,8 @@ class Solarize(ImageTransform):
     """255 less those values that are within bounds.
 
     Args:
-        threshold (float, or tuple or list of two): the least and the largest; a number is the least, and the largest is 255.
+        threshold (float, or tuple or list of two): the least and the largest; a number is the least, and the largest is 255, and so are two
+            equal ones.
 
     Example:
         >>> vision.Solarize(100)(np.array([[[50, 100, 200]]], np.uint8))
@@ -218,9 +219,10 @@ class Solarize(ImageTransform):
     _gives_arrays = True
 
     def __init__(self, threshold: float | Sequence[int]):
-        bounds = (threshold, 255) if is_number(threshold) else threshold
-        self.threshold: tuple[Any, ...] = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
-        check_value(self.threshold, self.threshold[0] <= self.threshold[1], "not fall", "threshold", "Solarize")
+        bounds = (threshold, threshold) if is_number(threshold) else threshold
+        low, high = bounds = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
+        check_value(bounds, low <= high, "not fall", "threshold", "Solarize")
+        self.threshold: tuple[Any, ...] = (low, 255 if low == high else high)
 
     def _apply(self, image: ImageLike):
         low, high = self.threshold

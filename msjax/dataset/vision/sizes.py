@@ -351,7 +351,7 @@ class ResizedCrop(ImageTransform):
 
     Args:
         top, left, height, width (int): the window.
-        size (int, or tuple or list of two): as in `Resize`.
+        size (int, or tuple or list of two): (height, width) of the result.
         interpolation (Inter): as in `Resize`. Default: `Inter.BILINEAR`.
 
     Example:
@@ -370,15 +370,14 @@ class ResizedCrop(ImageTransform):
             check_int(top, "top", who, low=0), check_int(left, "left", who, low=0),
             check_int(height, "height", who, low=1), check_int(width, "width", who, low=1),
         )  # fmt: skip
-        self.size: Any = check_size(size, "size", who, square=False)
+        self.size: Any = check_size(size, "size", who)
         self.interpolation: Any = check_enum(interpolation, Inter, "interpolation", who)
 
     def _apply(self, image):
         top, left, height, width = self.window
         fits = top + height <= size_of(image)[0] and left + width <= size_of(image)[1]
         check_data(image, fits, f"the window {self.window} should be within the image of {size_of(image)}", "ResizedCrop")
-        window = crop(image, *self.window)
-        return resize(window, *target_size(self.size, window), self.interpolation, "ResizedCrop")
+        return resize(crop(image, *self.window), *self.size, self.interpolation, "ResizedCrop")
 
 
 class FiveCrop(ImageTransform):
