@@ -92,6 +92,12 @@ def async_ckpt_thread_status() -> bool:
     return any(writer.is_alive() for writer in _WRITERS)
 
 
+def wait_for_writers() -> None:
+    """Wait for all files that are being written on other threads."""
+    for writer in list(_WRITERS):
+        writer.join()
+
+
 def _entries(save_obj) -> dict[str, Any]:
     if isinstance(save_obj, Cell):
         return {name: concrete(p, "save_checkpoint") for name, p in save_obj.parameters_dict().items()}

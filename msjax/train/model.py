@@ -11,11 +11,13 @@ from msjax.amp.precision import LEVEL_SETTINGS, build_train_network
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_int, check_kind, check_options, check_value
 from msjax.core.base.errors import describe
+from msjax.core.base.libraries import of_library
 from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics
 from msjax.nn.wrap.cell_wrapper import WithEvalCell
 from msjax.train.callback.callback import Callback, CallbackList, Parameters, RunContext, loss_of
+from msjax.train.callback.monitors import TimeMonitor
 
 
 class Model:
@@ -128,7 +130,8 @@ class Model:
     ) -> None:  # fmt: skip
         """Train the network, and evaluate it after epochs.
 
-        Callbacks get the run's parameters while it evaluates, too: `mode` is "eval", and from `on_eval_end` on, `eval_results` has the metrics
+        While it evaluates, callbacks of the program's own classes and `TimeMonitor` are called; `LambdaCallback` and the other ones that
+        are there are not. They get the run's parameters: `mode` is "eval", and from `on_eval_end` on, `eval_results` has the metrics
         and `eval_loss`, the mean of the batches' losses (in MindSpore 2.10 the last batch's), until the epoch has ended.
 
         Args:
@@ -174,7 +177,8 @@ class Model:
                 self._epoch(source, params, callbacks, context)
                 if valid_dataset is not None and valid_due(number):  # pyright: ignore[reportOptionalCall]
                     of_training = {name: params.get(name) for name in ("mode", "cur_step_num", "batch_num", "net_outputs")}
-                    self._evaluate(valid_dataset, callbacks, params)
+                    own = [c for c in callbacks.callbacks if isinstance(c, TimeMonitor) or not of_library(type(c))]
+                    self._evaluate(valid_dataset, CallbackList(own), params)
                     params.update(of_training)
                 callbacks("on_train_epoch_end", context)
                 for name in ("metrics", "eval_results"):  # of this epoch alone

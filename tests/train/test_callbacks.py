@@ -3,12 +3,14 @@
 import os
 import re
 import signal
+import time
 
 import numpy as np
 import pytest
 
 import msjax as ms
 from msjax import nn, train
+from msjax.serialization import save
 from msjax.train.callback.callback import Parameters
 from tests.train.regression import Net, batches, make
 
@@ -54,9 +56,28 @@ def test_monitors(capsys):
         and out.count("Eval epoch time:") == 2
         and re.search(r" \(data time: +\d+\.\d{3} ms\)\n", out)
     )
-    with pytest.raises(FloatingPointError, match="no number"):
-        bad = [(np.full((1, 2), np.nan, np.float32), np.zeros((1, 1), np.float32))]
-        make().train(1, bad, train.LossMonitor())
+    for value in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="epoch: 1 step: 1, loss is NAN or INF"):
+            make().train(1, [(np.full((1, 2), value, np.float32), np.zeros((1, 1), np.float32))], train.LossMonitor())
+
+
+def test_loss_monitors_print_the_steps_of_an_evaluation_but_not_within_fit(capsys):
+    make().eval(batches(), train.LossMonitor(2))
+    assert re.findall(r"epoch: 1 step: (\d), loss is", capsys.readouterr().out) == ["2"]
+    make().fit(1, batches(), batches(), callbacks=train.LossMonitor())
+    assert capsys.readouterr().out.count("loss is") == 2
+
+
+def test_fit_calls_only_the_program_s_own_callbacks_while_it_evaluates():
+    seen = []
+
+    class Own(train.LambdaCallback):
+        pass
+
+    for cls in (train.LambdaCallback, Own):
+        make().fit(1, batches(), batches(), callbacks=cls(on_eval_end=lambda _, cls=cls: seen.append(cls)))
+        make().eval(batches(), cls(on_eval_end=lambda _, cls=cls: seen.append(cls)))
+    assert seen == [train.LambdaCallback, Own, Own]
 
 
 def test_history():
@@ -82,6 +103,38 @@ def test_checkpoints(tmp_path):
     assert np.array_equal(other.fc.weight.asnumpy(), model.predict_network.fc.weight.asnumpy())
     model.train(2, batches(), train.ModelCheckpoint("CKP", folder, train.CheckpointConfig(save_checkpoint_steps=3)))
     assert sorted(os.listdir(folder))[2:] == ["CKP_1-2_1.ckpt", "CKP_1-2_2.ckpt"]
+
+
+@pytest.mark.parametrize(
+    "settings, kept",
+    [
+        ({}, ["A-1_1", "A-1_2", "A-2_1", "A-2_2", "A-3_1", "A-3_2"]),
+        ({"keep_checkpoint_max": 2}, ["A-3_1", "A-3_2"]),
+        ({"keep_checkpoint_max": 0}, ["A-3_2"]),
+        ({"keep_checkpoint_max": None, "keep_checkpoint_per_n_minutes": 5}, ["A-1_1", "A-3_2"]),
+    ],
+)
+def test_which_checkpoints_are_kept(settings, kept, tmp_path):
+    config = train.CheckpointConfig(**{"keep_checkpoint_max": 6} | settings)
+    make().train(3, batches(), train.ModelCheckpoint("A", str(tmp_path), config))
+    assert sorted(os.listdir(tmp_path)) == [f"{name}.ckpt" for name in kept]
+
+
+def test_functions_name_each_checkpoint_and_its_folder(tmp_path):
+    name = lambda params: f"S{params.cur_step_num}"  # noqa: E731
+    folder = lambda params: str(tmp_path / f"E{params.cur_epoch_num}")  # noqa: E731
+    config = train.CheckpointConfig(keep_checkpoint_max=1)
+    make().train(2, batches(), [train.ModelCheckpoint(name, folder, config), train.ModelCheckpoint("A", folder, config)])
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*"))
+    assert found == ["E1/A-1_2.ckpt", "E1/S1.ckpt", "E1/S2.ckpt", "E2/A-2_2.ckpt", "E2/S3.ckpt", "E2/S4.ckpt"]
+    with pytest.raises(ValueError, match="a function that gives one"):
+        make().train(1, batches(), train.ModelCheckpoint(lambda params: "a/b", str(tmp_path)))
+
+
+def test_training_ends_when_checkpoints_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(save, "_write", lambda *args, write=save._write: (time.sleep(0.2), write(*args)))
+    make().train(1, batches(), train.ModelCheckpoint("A", str(tmp_path), train.CheckpointConfig(async_save=True)))
+    assert sorted(os.listdir(tmp_path)) == ["A-1_1.ckpt", "A-1_2.ckpt"]
 
 
 def test_checkpoints_after_exceptions(tmp_path):

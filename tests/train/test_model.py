@@ -116,11 +116,14 @@ def test_loss_scale_managers_are_told(level):
 def test_modes_are_set():
     model = make()
     seen = []
-    callback = train.LambdaCallback(
-        on_train_step_end=lambda c: seen.append(model.predict_network.training),
-        on_eval_step_end=lambda c: seen.append(model.predict_network.training),
-    )
-    model.fit(2, batches()[:1], batches()[:1], callbacks=callback)
+
+    class Look(train.Callback):
+        def on_train_step_end(self, run_context):
+            seen.append(model.predict_network.training)
+
+        on_eval_step_end = on_train_step_end
+
+    model.fit(2, batches()[:1], batches()[:1], callbacks=Look())
     assert seen == [True, False, True, False]
 
 

@@ -14,6 +14,7 @@ from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
 from msjax.serialization.formats import find, no_encryption
+from msjax.serialization.save import wait_for_writers
 from msjax.train.callback.callback import Callback, RunContext
 
 
@@ -24,9 +25,9 @@ class CheckpointConfig:
         save_checkpoint_steps (int, optional): after how many steps it saves. Default: 1.
         save_checkpoint_seconds (int, optional): after how many seconds it saves, unless `save_checkpoint_steps` is given.
             Default: 0.
-        keep_checkpoint_max (int, optional): how many files are kept at most. Default: 5.
-        keep_checkpoint_per_n_minutes (int, optional): one file is kept every so many minutes, unless `keep_checkpoint_max` is
-            given. Default: 0.
+        keep_checkpoint_max (int, optional): how many files are kept at most; one if neither this nor the next is given. Default: 5.
+        keep_checkpoint_per_n_minutes (int, optional): of the files of so many minutes the first is kept, and the last of all, unless
+            `keep_checkpoint_max` is given. Default: 0.
         integrated_save (bool): accepted for compatibility with MindSpore, without effect.
         async_save (bool): whether files are written on another thread. Default: False.
         saved_network (Cell, optional): what is saved; by default the network that is trained, with its optimizer.
@@ -76,7 +77,7 @@ class CheckpointConfig:
         # None for what another setting rules out.
         self.save_checkpoint_steps: int = save_checkpoint_steps or 0
         self.save_checkpoint_seconds: int | None = None if self.save_checkpoint_steps else save_checkpoint_seconds or 0
-        self.keep_checkpoint_max: int = keep_checkpoint_max or 0
+        self.keep_checkpoint_max: int = keep_checkpoint_max or (0 if keep_checkpoint_per_n_minutes else 1)
         self.keep_checkpoint_per_n_minutes: int | None = None if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
         self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
         self.exception_save, self.crc_check, self.format = bool(exception_save), crc_check, format
@@ -110,41 +111,41 @@ def _append_info(given):
 
 
 class ModelCheckpoint(Callback):
-    """Saves the network while it is trained, as PREFIX-EPOCH_STEP.ckpt.
+    """Saves the network while it is trained, as PREFIX-EPOCH_STEP.ckpt, or as NAME.ckpt where a function gives the name.
 
-    Where files of the prefix are there already, the prefix becomes PREFIX_1, PREFIX_2 and so on.
+    Where files of a str are there already, the prefix becomes PREFIX_1, PREFIX_2 and so on.
 
     Args:
-        prefix (str or callable): the prefix, or a function of the run's parameters that gives it. Default: "CKP".
-        directory (str, optional): the folder; it is made if needed. By default the present one.
+        prefix (str or callable): the prefix, or a function of the run's parameters that gives the name of each file. Default: "CKP".
+        directory (str or callable, optional): the folder, or a function that gives the one of each file; it is made if needed. By
+            default the present one.
         config (CheckpointConfig, optional): when it saves, and what it keeps.
     """
 
     def __init__(
-        self, prefix: str | Callable[..., Any] = "CKP", directory: str | None = None, config: CheckpointConfig | None = None
-    ):
+        self, prefix: str | Callable[..., Any] = "CKP", directory: str | Callable[..., Any] | None = None,
+        config: CheckpointConfig | None = None,
+    ):  # fmt: skip
         super().__init__()
-        fits = callable(prefix) or (isinstance(prefix, str) and prefix and "/" not in prefix)
-        self._given_prefix = check_value(prefix, fits, "be a str without '/'", "prefix", "ModelCheckpoint")
+        self._prefix = self._given_prefix = prefix if callable(prefix) else _check_prefix(prefix)
         fits = config is None or isinstance(config, CheckpointConfig)
         check_kind(config, fits, "be a CheckpointConfig", "config", "ModelCheckpoint")
-        self._directory = os.path.abspath(directory or os.getcwd())
+        self._directory = directory if callable(directory) else os.path.abspath(directory or os.getcwd())
         self._config = config or CheckpointConfig()
-        self._prefix = None
-        self._files = []
+        self._files = {}  # for each folder and prefix, the files that were saved there and are kept, and when
         self.latest_ckpt_file_name: str = ""
 
     def on_train_begin(self, run_context: RunContext) -> None:
-        params = run_context.original_args()
-        os.makedirs(self._directory, exist_ok=True)
-        prefix = self._given_prefix(params) if callable(self._given_prefix) else self._given_prefix
-        self._prefix = self._free_prefix(prefix)
-        self._files = []
-        self._last_step, self._last_time, self._last_kept = 0, time.time(), time.time()
+        if not callable(self._directory):
+            os.makedirs(self._directory, exist_ok=True)
+            if not callable(self._given_prefix):
+                self._prefix = self._free_prefix(self._directory, self._given_prefix)
+        self._files = {}
+        self._last_step, self._last_time = 0, time.time()
 
-    def _free_prefix(self, prefix):
+    def _free_prefix(self, directory, prefix):
         taken = re.compile(rf"{re.escape(prefix)}(?:_(\d+))?-\d+_\d+\.{self._config.format}")
-        numbers = [int(found[1] or 0) for name in os.listdir(self._directory) if (found := taken.fullmatch(name))]
+        numbers = [int(found[1] or 0) for name in os.listdir(directory) if (found := taken.fullmatch(name))]
         return f"{prefix}_{max(numbers) + 1}" if numbers else prefix
 
     def on_train_step_end(self, run_context: RunContext) -> None:
@@ -160,6 +161,7 @@ class ModelCheckpoint(Callback):
         params = run_context.original_args()
         if params.cur_step_num > self._last_step:
             self._save(params)
+        wait_for_writers()
 
     def __exit__(self, error: Any, *_: Any) -> None:
         if error is not None and self._config.exception_save and self._params is not None:
@@ -172,8 +174,14 @@ class ModelCheckpoint(Callback):
 
     def _save(self, params, suffix=""):
         config = self._config
-        name = f"{self._prefix}-{params.cur_epoch_num}_{params.cur_step_in_epoch}{suffix}.{config.format}"
-        path = os.path.join(self._directory, name)
+        wait_for_writers()
+        directory = os.path.abspath(self._directory(params)) if callable(self._directory) else self._directory
+        if callable(self._prefix):
+            prefix = name = _check_prefix(self._prefix(params))
+        else:
+            prefix, name = self._prefix, f"{self._prefix}-{params.cur_epoch_num}_{params.cur_step_in_epoch}"
+        os.makedirs(directory, exist_ok=True)
+        path = os.path.join(directory, f"{name}{suffix}.{config.format}")
         numbers = {"epoch_num": params.cur_epoch_num, "step_num": params.cur_step_num}
         append = {n: numbers[n] for n in config.append_info} | config.append_dict
         network = config.saved_network if config.saved_network is not None else params.train_network
@@ -189,21 +197,22 @@ class ModelCheckpoint(Callback):
         self._last_step, self._last_time = params.cur_step_num, time.time()
         self.latest_ckpt_file_name = params.latest_ckpt_file = path
         params.last_save_ckpt_step = params.cur_step_num
-        self._keep(path)
+        self._keep(self._files.setdefault((directory, prefix), {}), path)
 
-    def _keep(self, path):
-        config = self._config
-        if path in self._files:
-            self._files.remove(path)
-        self._files.append(path)
-        if config.keep_checkpoint_max:
-            surplus, self._files = self._files[: -config.keep_checkpoint_max], self._files[-config.keep_checkpoint_max :]
-        elif config.keep_checkpoint_per_n_minutes:
-            if time.time() - self._last_kept >= config.keep_checkpoint_per_n_minutes * 60:
-                self._last_kept, self._files = time.time(), []
-            surplus, self._files = self._files[:-1], self._files[-1:]
+    def _keep(self, files, path):
+        most, minutes = self._config.keep_checkpoint_max, self._config.keep_checkpoint_per_n_minutes or 0
+        files.pop(path, None)
+        if most:
+            surplus = list(files)[: max(0, len(files) + 1 - most)]
         else:
-            surplus = []
+            surplus = [old for old, saved in files.items() if self._last_time - saved < minutes * 60][1:]
+        files[path] = self._last_time
         for old in surplus:
+            del files[old]
             if os.path.exists(old):
                 os.remove(old)
+
+
+def _check_prefix(prefix):
+    fits = isinstance(prefix, str) and prefix and "/" not in prefix
+    return check_value(prefix, fits, "be a str without '/', or a function that gives one", "prefix", "ModelCheckpoint")

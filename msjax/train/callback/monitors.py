@@ -12,14 +12,14 @@ from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 
 class LossMonitor(Callback):
-    """Prints the loss, and with `Model.fit` the metrics of each epoch.
+    """Prints the loss of steps of training and of `Model.eval`, and with `Model.fit` the metrics of each epoch.
 
     Args:
         per_print_times (int): after how many steps it prints; 0 for never. Default: 1.
 
     Raises:
         TypeError, ValueError: `per_print_times` is not an int, or negative.
-        FloatingPointError: the loss is no number any more.
+        ValueError: a loss that is to be printed is infinite or no number.
     """
 
     def __init__(self, per_print_times: int = 1):
@@ -27,20 +27,21 @@ class LossMonitor(Callback):
         self._per_print_times = check_int(per_print_times, "per_print_times", "LossMonitor", low=0)
         self._last_print_time = 0
 
-    def on_train_begin(self, run_context: RunContext) -> None:
+    def begin(self, run_context: RunContext) -> None:
         self._last_print_time = 0
 
-    def on_train_step_end(self, run_context: RunContext) -> None:
+    def step_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         if not self._per_print_times or params.cur_step_num - self._last_print_time < self._per_print_times:
             return
         self._last_print_time = params.cur_step_num
-        loss = loss_of(params.net_outputs)
-        print(f"epoch: {params.cur_epoch_num} step: {params.cur_step_in_epoch}, loss is {loss}", flush=True)
-        if np.isnan(loss):
-            raise FloatingPointError(
-                f"epoch: {params.cur_epoch_num} step: {params.cur_step_in_epoch}: the loss is no number any more, training ends."
+        epoch, loss = params.get("cur_epoch_num", 1), loss_of(params.net_outputs)
+        step = (params.cur_step_num - 1) % (params.batch_num or params.cur_step_num) + 1
+        if isinstance(params.net_outputs, Tensor) and not np.isfinite(loss):
+            raise ValueError(
+                f"In epoch: {epoch} step: {step}, loss is NAN or INF, training process cannot continue, terminating training."
             )
+        print(f"epoch: {epoch} step: {step}, loss is {loss}", flush=True)
 
     def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
