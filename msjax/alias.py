@@ -52,6 +52,8 @@ _TARGETS = {
     "msjax.device_context.ascend": {"mindspore.device_context.ascend": "op_debug op_precision"},
     "msjax.device_context.cpu": {"mindspore.device_context.cpu": "op_tuning"},
     "msjax.device_context.gpu": {"mindspore.device_context.gpu": "op_precision"},
+    "msjax.train.dataset_helper": {"mindspore.train": "data_sink"},
+    "msjax.parallel._utils": {"mindspore.parallel": "_auto_parallel_context"},
     "msjax.parallel": {"mindspore.parallel": "auto_parallel checkpoint_transform"},
     "msjax.compat.rewrite": {"mindspore": "rewrite"},
     "msjax.compat.special_ops": {"mindspore.ops.operations": "_quant_ops _rl_inner_ops _csr_ops _infer_ops"},

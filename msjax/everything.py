@@ -114,10 +114,10 @@ if TYPE_CHECKING:
     )
     from msjax.serialization.stablehlo import export as export, load as load
     from msjax.train import *
-    from msjax.train.data_sink import data_sink as data_sink
     from msjax.train.dataset_helper import (
         DatasetHelper as DatasetHelper,
         connect_network_with_dataset as connect_network_with_dataset,
+        data_sink as data_sink,
     )
 else:
     __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS, door="msjax")

@@ -2,9 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.amp.managers import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
+from msjax.amp.loss_scaling import (
+    DynamicLossScaleManager,
+    DynamicLossScaler,
+    FixedLossScaleManager,
+    LossScaleManager,
+    LossScaler,
+    StaticLossScaler,
+)
 from msjax.amp.precision import auto_mixed_precision, build_train_network, custom_mixed_precision, get_black_list, get_white_list
-from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
 from msjax.core.base.lazy import on_first_use
 from msjax.nn.wrap.loss_scale import all_finite
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.core.base.lazy import on_first_use
 from msjax.ops.function.collectives import broadcast
-from msjax.parallel._auto_parallel_context import auto_parallel_context as auto_parallel_context
+from msjax.parallel._utils import auto_parallel_context as auto_parallel_context
 from msjax.parallel.kept_settings import (
     get_algo_parameters as get_algo_parameters,
     reset_algo_parameters as reset_algo_parameters,

@@ -1,11 +1,18 @@
-"""What layers and training cells of public programs ask about parallel training."""
+"""What layers and training cells of public programs ask about parallel training, and its settings as an object."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from msjax.engine.processes.groups import PROCESSES
-from msjax.engine.settings.parallel import ParallelMode, device_num, get_auto_parallel_context
+from msjax.engine.settings.parallel import (
+    ParallelMode,
+    device_num,
+    get_auto_parallel_context,
+    reset_auto_parallel_context,
+    set_auto_parallel_context,
+)
 
 __all__: list[str] = []
 
@@ -40,3 +47,30 @@ def _no() -> bool:
 
 
 _get_enable_parallel_optimizer = _is_sharding_propagation = _is_in_auto_parallel_mode = _is_pynative_parallel = _no
+
+
+class _Context:
+    """``get_x()`` and ``set_x(value)`` for each setting x of `ms.set_auto_parallel_context`."""
+
+    def __getattr__(self, name: str) -> Any:
+        verb, _, setting = name.partition("_")
+        if verb == "get":
+            return functools.partial(get_auto_parallel_context, setting)
+        if verb == "set":
+            return lambda value: set_auto_parallel_context(**{setting: value})
+        raise AttributeError(name)
+
+    def set_all_reduce_fusion_split_indices(self, indices: Any, group: str = "") -> None:
+        """Without effect: all gradients are reduced by one program."""
+
+    def reset(self) -> None:
+        """Give all settings their defaults."""
+        reset_auto_parallel_context()
+
+
+_CONTEXT = _Context()
+
+
+def auto_parallel_context() -> _Context:
+    """The settings."""
+    return _CONTEXT

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING
 
 from msjax.core.base.lazy import on_first_use
 from msjax.experimental.optim import lr_scheduler
-from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+from msjax.experimental.optim.adaptive import ASGD, SGD, Adadelta, Adagrad, RMSprop, Rprop
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
 from msjax.experimental.optim.optimizer import Optimizer
-from msjax.experimental.optim.sgd import SGD
 
 __all__ = [
     "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",

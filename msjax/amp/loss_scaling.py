@@ -1,4 +1,4 @@
-"""Loss scaling in training loops written by hand."""
+"""Loss scaling: managers of the scale for `Model` and `build_train_network`, and scalers for training loops written by hand."""
 
 from __future__ import annotations
 
@@ -9,10 +9,110 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_value, is_number
+from msjax.core.base.checks import check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import PyTree
 from msjax.engine.autograd.op import Op, apply
+from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
+
+
+def _check_scale(value, name, who):
+    return check_value(value, is_number(value) and value >= 1, "be at least 1", name, who)
+
+
+# ---- managers
+
+
+class LossScaleManager:
+    """Base of loss scale managers."""
+
+    def get_loss_scale(self) -> Any:
+        """The current scale."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
+
+    def update_loss_scale(self, overflow: bool | Tensor) -> Any:
+        """Update the scale after a step; `overflow` says whether it overflowed."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
+
+    def get_update_cell(self) -> Any:
+        """The cell that `nn.TrainOneStepWithLossScaleCell` updates the scale with; None for none."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'get_update_cell'.")
+
+
+class FixedLossScaleManager(LossScaleManager):
+    """One scale for all steps.
+
+    Args:
+        loss_scale (float): at least one. Default: 128.0. Where steps that overflow are not left out, the optimizer has to
+            be made with the same `loss_scale`.
+        drop_overflow_update (bool): whether they are left out. Default: True.
+    """
+
+    def __init__(self, loss_scale: float = 128.0, drop_overflow_update: bool = True):
+        self._loss_scale = _check_scale(loss_scale, "loss_scale", "FixedLossScaleManager")
+        self._drop_overflow_update = drop_overflow_update
+
+    def get_loss_scale(self) -> float | int:
+        return self._loss_scale
+
+    def get_drop_overflow_update(self) -> bool:
+        """Whether steps that overflow are left out."""
+        return self._drop_overflow_update
+
+    def update_loss_scale(self, overflow: bool | Tensor) -> None:
+        """Nothing: the scale stays."""
+
+    def get_update_cell(self) -> Any:
+        return FixedLossScaleUpdateCell(self._loss_scale) if self._drop_overflow_update else None
+
+
+class DynamicLossScaleManager(LossScaleManager):
+    """A scale that falls after steps that overflow, and rises again.
+
+    Args:
+        init_loss_scale (float): the scale at the beginning, at least one. Default: 2 ** 24.
+        scale_factor (int): what it is divided and multiplied by. Default: 2.
+        scale_window (int): the number of steps without overflow after which it rises. Default: 2000.
+
+    Example:
+        >>> import msjax as ms
+        >>> manager = ms.amp.DynamicLossScaleManager(init_loss_scale=16)
+        >>> manager.update_loss_scale(True)
+        >>> manager.get_loss_scale()
+        8.0
+    """
+
+    def __init__(self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000):
+        self.loss_scale: float = _check_scale(init_loss_scale, "init_loss_scale", "DynamicLossScaleManager")
+        for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
+            check_value(value, is_int(value) and value > 0, "be a positive int", name, "DynamicLossScaleManager")
+        self.scale_factor = scale_factor
+        self.scale_window = scale_window
+        self.increase_ratio = scale_factor
+        self.decrease_ratio: float = 1 / scale_factor
+        self.cur_iter: int = 1
+        self.last_overflow_iter = 0
+
+    def get_loss_scale(self) -> float:
+        return self.loss_scale
+
+    def update_loss_scale(self, overflow: bool | Tensor) -> None:
+        if overflow:
+            self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
+            self.last_overflow_iter: int = self.cur_iter
+        elif (self.cur_iter - self.last_overflow_iter) % self.scale_window == 0:
+            self.loss_scale *= self.increase_ratio
+        self.cur_iter += 1
+
+    def get_drop_overflow_update(self) -> bool:
+        """True: steps that overflow are left out."""
+        return True
+
+    def get_update_cell(self) -> Any:
+        return DynamicLossScaleUpdateCell(self.loss_scale, self.scale_factor, self.scale_window)
+
+
+# ---- scalers
 
 
 def _scaled(factor, value):
@@ -61,7 +161,7 @@ class StaticLossScaler(LossScaler):
     """
 
     def __init__(self, scale_value: float):
-        check_value(scale_value, is_number(scale_value) and scale_value >= 1, "be at least 1", "scale_value", type(self).__name__)
+        _check_scale(scale_value, "scale_value", type(self).__name__)
         self.scale_value: Parameter = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
     def scale(self, inputs: PyTree) -> Any:
