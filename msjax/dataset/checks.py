@@ -12,6 +12,7 @@ from msjax.core.base.errors import describe
 from msjax.dataset import config
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from enum import Enum
 
 
@@ -117,3 +118,34 @@ def check_data(value: Any, fits: object, should: str, who: str) -> Any:
 def check_enum(value: Any, kind: type[Enum], name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
     return check_kind(value, isinstance(value, kind), f"be a member of {kind.__name__}", name, who)
+
+
+# ---- of sources
+
+
+def check_folder(folder: str, who: str) -> str:
+    """The path of a folder that is there."""
+    check_kind(folder, isinstance(folder, (str, os.PathLike)), "be a path", "dataset_dir", who)
+    if not os.path.isdir(folder):
+        raise ValueError(f"For '{who}', 'dataset_dir' should be a folder, but there is none at {os.fspath(folder)!r}.")
+    return os.fspath(folder)
+
+
+def check_usage(usage: str | None, options: Sequence[str], who: str) -> str:
+    """Which files to read: one of the options, "all" for None."""
+    if usage is None:
+        return "all"
+    check_type(usage, str, "usage", who)
+    check_value(usage, usage in options, f"be one of {', '.join(map(repr, options))}", "usage", who)
+    return usage
+
+
+def refuse_cache(cache: object, who: str) -> None:
+    """NotImplementedError for a cache server."""
+    if cache is not None:
+        raise NotImplementedError(f"For '{who}', msjax has no cache server; leave 'cache' out.")
+
+
+def check_decrypt(decrypt: Any, who: str) -> Callable[[str], bytes] | None:
+    """The function that makes an image's bytes of its path; None: the file has them."""
+    return None if decrypt is None else check_kind(decrypt, callable(decrypt), "be a function", "decrypt", who)

@@ -13,7 +13,7 @@ from msjax.core.base.checks import check_options, check_type, check_value
 from msjax.core.base.libraries import is_library
 from msjax.dataset import config
 from msjax.dataset.callback import TIMES, DSCallback
-from msjax.dataset.checks import check_columns, check_pool
+from msjax.dataset.checks import check_columns, check_pool, refuse_cache
 from msjax.dataset.dataset import Dataset, OneToOne
 from msjax.dataset.debug import with_hooks
 from msjax.dataset.enums import ErrorSamplesMode
@@ -70,8 +70,7 @@ class MapDataset(OneToOne):
     ):
         who = "map"
         check_options(options, _KNOWN, who, what="argument")
-        if options.get("cache") is not None:
-            raise NotImplementedError("For 'map', msjax has no cache server; leave 'cache' out.")
+        refuse_cache(options.get("cache"), who)
         self._inputs = (dataset,)
         self._operations = check_operations(operations, who)
         self._input_columns = None if input_columns is None else check_columns(input_columns, "input_columns", who)

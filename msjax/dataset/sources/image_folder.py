@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_kind, is_int
+from msjax.dataset.checks import check_decrypt, check_folder, refuse_cache
 from msjax.dataset.operations.shared import row_error
-from msjax.dataset.sources.files import check_decrypt, check_folder, file_bytes, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import FileRow
-from msjax.dataset.vision.image import decode_image
+from msjax.dataset.vision.image import decode_image, file_bytes
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_bool
+from msjax.dataset.checks import check_decrypt, check_folder, check_usage, refuse_cache
 from msjax.dataset.operations.shared import row_error
-from msjax.dataset.sources.files import check_decrypt, check_folder, check_usage, file_bytes, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import FileRow
-from msjax.dataset.vision.image import decode_image
+from msjax.dataset.vision.image import decode_image, file_bytes
 
 
 class Image(str):

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from msjax.core.base.checks import check_one_of
-from msjax.dataset.checks import check_list
+from msjax.dataset.checks import check_folder, check_list, check_usage
 from msjax.dataset.enums import Shuffle
-from msjax.dataset.sources.files import check_folder, check_usage
 from msjax.dataset.sources.text_files import RowsOfFiles, TextFileDataset
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.dataset.sources.files import check_folder, check_usage, refuse_cache
+from msjax.dataset.checks import check_folder, check_usage, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 from msjax.mindrecord.idx import read_idx

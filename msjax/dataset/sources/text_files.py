@@ -13,11 +13,10 @@ import numpy as np
 
 from msjax.core.base.checks import check_int, check_kind, check_str, check_value, is_int
 from msjax.dataset import config
-from msjax.dataset.checks import check_data, check_list, check_workers
+from msjax.dataset.checks import check_data, check_list, check_workers, refuse_cache
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
-from msjax.dataset.sources.files import refuse_cache
 from msjax.dataset.sources.mappable import check_shards
 from msjax.dataset.values import FileRow, leading_int
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from msjax.core.base.checks import check_kind, check_one_of
+from msjax.dataset.checks import check_folder, check_usage
 from msjax.dataset.enums import Shuffle
-from msjax.dataset.sources.files import check_folder, check_usage
 from msjax.dataset.sources.text_files import RowsOfFiles
 
 __all__ = ["IWSLT2016Dataset", "IWSLT2017Dataset", "Multi30kDataset"]

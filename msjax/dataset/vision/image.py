@@ -107,6 +107,16 @@ def pillow() -> Any:
     return Image
 
 
+def file_bytes(path: str, decrypt: Callable[[str], bytes] | None = None) -> np.ndarray:
+    """The bytes of a file, as uint8."""
+    if decrypt is None:
+        return np.fromfile(path, np.uint8)
+    content = decrypt(path)
+    if not isinstance(content, bytes):
+        raise RuntimeError(f"The return value of the decrypt function is not of type bytes: {describe(content)}.")
+    return np.frombuffer(content, np.uint8).copy()
+
+
 def decode_image(content: bytes | np.ndarray, to_pil: bool = False) -> Any:
     """An RGB image from the bytes of a file: `Pixels`, or a Pillow image."""
     try:
