@@ -24,18 +24,16 @@ from msjax.dataset.iterators import DictIterator as DictIterator, Iterator as It
 from msjax.dataset.operations.batch import BatchDataset as BatchDataset, BatchInfo as BatchInfo
 from msjax.dataset.operations.methods import zip as zip
 from msjax.dataset.samplers import *
-from msjax.dataset.sources.generator import GeneratorDataset as GeneratorDataset
 from msjax.dataset.sources.image_folder import ImageFolderDataset as ImageFolderDataset
 from msjax.dataset.sources.mind import MindDataset as MindDataset
 from msjax.dataset.sources.named_boxes import *
 from msjax.dataset.sources.named_images import *
 from msjax.dataset.sources.named_sounds import *
 from msjax.dataset.sources.named_texts import *
-from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.packed_images import *
-from msjax.dataset.sources.schema import Schema as Schema
+from msjax.dataset.sources.python_objects import *
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
-from msjax.dataset.sources.tf_record import TFRecordDataset as TFRecordDataset
+from msjax.dataset.sources.tf_record import *
 from msjax.dataset.sources.translations import *
 from msjax.ops.dispatch.docs import complete_examples
 
