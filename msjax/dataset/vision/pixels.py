@@ -65,13 +65,8 @@ class Pixels:
 
     def array(self) -> np.ndarray:
         """The image as uint8, of (height, width, 3)."""
-        return without_fourth(self.pixels())
-
-
-def without_fourth(pixels: np.ndarray) -> np.ndarray:
-    """Pixels of three bytes from pixels of four: of (..., 3), uint8."""
-    four = np.ascontiguousarray(pixels)[..., None].view(np.uint8)
-    return np.array(four[..., :3], order="C")
+        four = np.ascontiguousarray(self.pixels())[..., None].view(np.uint8)
+        return np.array(four[..., :3], order="C")
 
 
 def tight(value: Any) -> Any:
