@@ -34,7 +34,6 @@ from msjax.dataset.sources.packed_images import *
 from msjax.dataset.sources.python_objects import *
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 from msjax.dataset.sources.tf_record import *
-from msjax.dataset.sources.translations import *
 from msjax.ops.dispatch.docs import complete_examples
 
 _PLACEHOLDERS = {

@@ -28,9 +28,9 @@ def _label(number: int, kind: Any = np.uint32) -> np.ndarray:
     return np.array(number, kind)
 
 
-def _by_folder(folders: list[str], kind: Any = np.uint32, endings: tuple[str, ...] = _PICTURES) -> list[tuple[Any, ...]]:
+def _by_folder(folders: list[str], kind: Any = np.uint32) -> list[tuple[Any, ...]]:
     """The images in folders, with the folders' numbers as labels."""
-    return [(Image(path), _label(n, kind)) for n, folder in enumerate(folders) for path in files_in(folder, *endings)]
+    return [(Image(path), _label(n, kind)) for n, folder in enumerate(folders) for path in files_in(folder, *_PICTURES)]
 
 
 @listed(_LABELLED, f"dataset_dir usage {IMAGES}", "train test all")
