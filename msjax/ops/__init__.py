@@ -16,7 +16,6 @@ from msjax.ops.function.control.functions import *
 from msjax.ops.function.control.functions import constexpr as _primexpr
 from msjax.ops.function.control.gradient import stop_gradient as stop_gradient
 from msjax.ops.function.control.multitype import *
-from msjax.ops.function.control.series import *
 from msjax.ops.function.control.transforms import *
 from msjax.ops.function.control.vjp import jvp as jvp, vjp as vjp
 from msjax.ops.function.image_func import *
