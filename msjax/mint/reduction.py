@@ -13,7 +13,7 @@ from msjax.core.base.checks import check_bool, check_in_range, check_type
 from msjax.core.base.typing import Axes, Number
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.function.array_func.sorting import argsort_as, distinct as unique, sort_with_indices, top_along
-from msjax.ops.function.math_func import statistics
+from msjax.ops.function.math_func import extremes
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -192,7 +192,7 @@ def median(input: Tensor) -> Tensor: ...
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> tuple[Tensor, Tensor]: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements; with an axis, those along it and their Int64 indices. Of NaN among them it is NaN."""
-    return statistics.global_median(input, False)[0] if dim is None else ops.median(input, dim, keepdim)
+    return extremes.global_median(input, False)[0] if dim is None else ops.median(input, dim, keepdim)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -202,7 +202,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
         ValueError: the axis has fewer than k elements, or k is not positive.
     """
     check_in_range(k, "k", "kthvalue", low=1, high=input.shape[dim])
-    return statistics.kthvalue(input, k, dim, keepdim)
+    return extremes.kthvalue(input, k, dim, keepdim)
 
 
 def sort(input: TensorLike, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ from msjax.core.base.typing import Attribute, Axes, Number
 from msjax.core.door import STATE
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.math_func import cumulative, extremes, reduction, statistics
+from msjax.ops.function.math_func import cumulative, extremes, reduction
 from msjax.ops.primitive import method_of
 
 
@@ -204,8 +204,8 @@ class ReductionMethods:
     logsumexp: Final = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
     nansum: Final = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
     nanmean: Final = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
-    median: Final = method_of(statistics.median, dim="axis", keepdim="keepdims")
-    nanmedian: Final = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
+    median: Final = method_of(extremes.median, dim="axis", keepdim="keepdims")
+    nanmedian: Final = method_of(extremes.nanmedian, dim="axis", keepdim="keepdims")
 
     def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape; of integers an Int64."""
@@ -217,9 +217,8 @@ class ReductionMethods:
         out = reduction.sum(self, tuple(axes), keepdim=True) if axes else self
         return reduction.sum(out, tuple(range(lead))) if lead else out
 
-    from msjax.ops.function.math_func.extremes import aminmax
+    from msjax.ops.function.math_func.extremes import aminmax, cov, kthvalue, nanquantile, quantile
     from msjax.ops.function.math_func.norms import norm, renorm
-    from msjax.ops.function.math_func.statistics import cov, kthvalue, nanquantile, quantile
 
     # cumulative
     cumsum: Final = method_of(_cumsum, dim="axis")

@@ -13,7 +13,7 @@ from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
+from msjax.ops.function.math_func import cumulative, extremes, norms, reduction
 from msjax.ops.primitive import Form, OfInput, OfX
 
 __all__ = [
@@ -164,8 +164,8 @@ class Median(Form):
 
     def __call__(self, x: TensorLike) -> tuple[Tensor, Tensor]:
         if self.global_median:
-            return statistics.global_median(x, self.ignore_nan)
-        return (statistics.nanmedian if self.ignore_nan else statistics.median)(x, self.axis, self.keep_dims)
+            return extremes.global_median(x, self.ignore_nan)
+        return (extremes.nanmedian if self.ignore_nan else extremes.median)(x, self.axis, self.keep_dims)
 
 
 class Quantile(Form):
@@ -182,7 +182,7 @@ class Quantile(Form):
     ignore_nan: bool = False
 
     def __call__(self, x: TensorLike, q: TensorLike) -> Tensor:
-        return (statistics.nanquantile if self.ignore_nan else statistics.quantile)(x, q, self.dim, self.keep_dims)
+        return (extremes.nanquantile if self.ignore_nan else extremes.quantile)(x, q, self.dim, self.keep_dims)
 
 
 # ---- cumulative

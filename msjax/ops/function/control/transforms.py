@@ -18,10 +18,7 @@ from msjax.ops.function.array_func.joining import stack
 from msjax.ops.function.array_func.ordering import moveaxis
 from msjax.ops.function.control.lifted import Lifted
 
-__all__ = [
-    "jacfwd", "jacrev", "vmap", "derivative", "jet", "linearize",
-]  # fmt: skip
-
+__all__ = ["derivative", "jacfwd", "jacrev", "jet", "linearize", "vmap"]
 
 # ---- vmap
 

@@ -17,6 +17,5 @@ if TYPE_CHECKING:
     from msjax.ops.function.math_func.norms import *
     from msjax.ops.function.math_func.reduction import *
     from msjax.ops.function.math_func.special import *
-    from msjax.ops.function.math_func.statistics import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")
