@@ -13,7 +13,7 @@ from msjax.core.base.typing import Axes
 from msjax.nn.cell.base import Cell
 from msjax.nn.function_layer import Layer, OfInputX, OfX
 from msjax.ops.function.math_func import elementary
-from msjax.ops.function.nn_func import activations as ops, softmaxes
+from msjax.ops.function.nn_func import activations as ops
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -55,8 +55,8 @@ class FastGelu(OfX, of=ops.fast_gelu): ...
 class CELU(OfX, of=ops.celu): alpha: float = 1.0
 class ELU(OfX, of=ops.elu): alpha: float = 1.0
 class GLU(OfX, of=ops.glu): axis: int = -1
-class Softmin(OfX, of=softmaxes.softmin): axis: int = -1
-class LogSoftmax(OfX, of=softmaxes.log_softmax): axis: int = -1
+class Softmin(OfX, of=ops.softmin): axis: int = -1
+class LogSoftmax(OfX, of=ops.log_softmax): axis: int = -1
 class HShrink(Layer, of=ops.hardshrink, lambd=check_number): lambd: float = 0.5
 # fmt: on
 
@@ -201,7 +201,7 @@ class PReLUExt(Cell):
         return ops.prelu(input, self.weight)
 
 
-class Softmax(Layer, of=softmaxes.softmax):
+class Softmax(Layer, of=ops.softmax):
     """exp(x) / sum(exp(x)) along an axis.
 
     Args:
@@ -227,7 +227,7 @@ class Softmax2d(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         check_rank(x, (3, 4), "the input", "Softmax2d")
-        return softmaxes.softmax(x, -3)
+        return ops.softmax(x, -3)
 
 
 class LogSoftmaxExt(OfX):
@@ -241,7 +241,7 @@ class LogSoftmaxExt(OfX):
 
     def construct(self, x: Tensor) -> Tensor:
         dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
-        return softmaxes.log_softmax(x, dim)
+        return ops.log_softmax(x, dim)
 
 
 ACTIVATIONS = {

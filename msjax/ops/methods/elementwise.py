@@ -10,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import arithmetic, elementary, logic
-from msjax.ops.function.nn_func import softmaxes
+from msjax.ops.function.nn_func import activations
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
 
@@ -38,7 +38,7 @@ class ElementwiseMethods:
 
     def softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
         """exp(self) / sum(exp(self)) along `axis`."""
-        return softmaxes.softmax(self, axis, dtype=dtype)
+        return activations.softmax(self, axis, dtype=dtype)
 
     approximate_equal: Final = method_of(logic.approximate_equal, other="y")
     detach = stop_gradient

@@ -14,7 +14,7 @@ from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.nn_func import activations, attention, convolution, local_response, normalization, softmaxes
+from msjax.ops.function.nn_func import activations, attention, convolution, local_response, normalization
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints
@@ -322,18 +322,18 @@ class GLU(OfX, of=activations.glu): axis: int = -1
 # fmt: on
 
 
-class Softmax(Form, of=softmaxes.softmax):
+class Softmax(Form, of=activations.softmax):
     axis: int = -1
 
     def __call__(self, input: TensorLike, *, dtype: Type | None = None) -> Tensor:
-        return softmaxes.softmax(input, self.axis, dtype=dtype)
+        return activations.softmax(input, self.axis, dtype=dtype)
 
 
-class LogSoftmax(Form, of=softmaxes.log_softmax):
+class LogSoftmax(Form, of=activations.log_softmax):
     axis: int = -1
 
     def __call__(self, logits: TensorLike) -> Tensor:
-        return softmaxes.log_softmax(logits, self.axis)
+        return activations.log_softmax(logits, self.axis)
 
 
 class Softplus(Form):
@@ -347,4 +347,4 @@ class LogSoftmaxExt(Form):
     """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
 
     def __call__(self, input: TensorLike, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-        return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
+        return activations.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)

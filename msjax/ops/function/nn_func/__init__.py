@@ -16,6 +16,5 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.normalization import *
     from msjax.ops.function.nn_func.pads import *
     from msjax.ops.function.nn_func.pooling import *
-    from msjax.ops.function.nn_func.softmaxes import *
 else:
     __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")

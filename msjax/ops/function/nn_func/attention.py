@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_one_of, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.nn_func.softmaxes import softmax_along
+from msjax.ops.function.nn_func.activations import softmax_along
 
 __all__ = ["flash_attention_score", "multi_head_attention_forward"]
 
