@@ -13,8 +13,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, is_half, kind_of, need_floats, rounded_once, to_float
-from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary
+from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary, with_slopes
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",

@@ -12,8 +12,7 @@ from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, as_operand, kind_of, promote, require_same_dtype, to_float
-from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import binary
+from msjax.ops.function.math_func.tables import binary, with_slopes
 
 __all__ = [
     "atan2", "arctan2", "clamp", "clip", "clip_by_value", "copysign", "fmax", "fmin", "heaviside", "hypot", "ldexp", "lerp",

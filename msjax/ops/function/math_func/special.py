@@ -16,8 +16,7 @@ from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
-from msjax.ops.dispatch.slopes import with_slopes
-from msjax.ops.function.math_func.tables import binary, of_floats, only_of_floats
+from msjax.ops.function.math_func.tables import binary, of_floats, only_of_floats, with_slopes
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",

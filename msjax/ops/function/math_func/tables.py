@@ -1,12 +1,15 @@
-"""Builds elementwise operators from a function of jax.numpy and a sentence each."""
+"""Builds elementwise operators from a function of jax.numpy and a sentence each, and functions with derivatives of their own."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import operator as py
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+import jax
 
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
@@ -132,3 +135,15 @@ def comparison(name: str, fn: Callable[..., Any], sign: str, printed: str) -> Bi
 
     shown = ("Tensor([1.0, 2.0]), Tensor([3.0, 0.5])", printed)
     return operator(2, differentiable=False)(named(kernel, name, f"input {sign} other, elementwise, as Bool.", shown))
+
+
+def with_slopes(function: Callable[..., Any], *slopes: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays with its derivative by each, where jax's is not MindSpore's, given as slope(arrays..., result)."""
+    fn = jax.custom_jvp(function)
+
+    def jvp(primals, tangents):
+        out = fn(*primals)
+        return out, functools.reduce(py.add, [slope(*primals, out) * t for slope, t in zip(slopes, tangents)])
+
+    fn.defjvp(jvp)
+    return fn

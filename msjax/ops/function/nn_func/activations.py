@@ -16,9 +16,8 @@ from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, rounded_once, to_float, typed
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.slopes import with_slopes
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
-from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary
+from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary, with_slopes
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
