@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_in_range, check_index_fits, check_int, check_value
 from msjax.core.base.typing import Axes, JaxArray, Number
+from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float, widened
 from msjax.ops.function.array_func.creation import zeros
@@ -87,51 +89,39 @@ def _check_where(name, initial, where):
         raise ValueError(f"For '{name}', 'where' needs 'initial', the value where nothing is selected.")
 
 
-def amax(
-    input: TensorLike,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
-    *,
-    initial: Number | None = None,
-    where: Tensor | None = None,
-) -> Tensor:
-    """The largest values over axes; equal ones share the gradient, as NaNs do where the result is NaN.
+class _OverAxes(Protocol):
+    def __call__(
+        self, input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, initial: Number | None = None,
+        where: Tensor | None = None,
+    ) -> Tensor: ...  # fmt: skip
+
+
+def _over_axes(name: str, whole: Callable[..., Tensor], which: str, least: str, shown: str) -> _OverAxes:
+    def function(
+        input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, initial: Number | None = None,
+        where: Tensor | None = None,
+    ) -> Tensor:  # fmt: skip
+        _check_where(name, initial, where)
+        return whole(input, where, axis, keepdims, initial)
+
+    doc = f"""The {which} values over axes; equal ones share the gradient, as NaNs do where the result is NaN.
 
     Args:
         input (Tensor): any shape and real dtype.
         axis (int, tuple or list, optional): the axes. Default: None, for all.
         keepdims (bool): whether reduced axes stay, with size 1. Default: False.
-        initial (number, optional): the result is at least this. Default: None.
+        initial (number, optional): the result is at {least} this. Default: None.
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Example:
-        >>> print(ops.amax(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
-        [3. 5.]
+        >>> print(ops.{name}(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
+        {shown}
     """
-    _check_where("amax", initial, where)
-    return _amax(input, where, axis, keepdims, initial)
+    return titled(function, name, doc)
 
 
-def amin(
-    input: TensorLike,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
-    *,
-    initial: Number | None = None,
-    where: Tensor | None = None,
-) -> Tensor:
-    """The smallest values over axes; equal ones share the gradient, as NaNs do where the result is NaN.
-
-    Args:
-        input, axis, keepdims, where: as in `amax`.
-        initial (number, optional): the result is at most this. Default: None.
-
-    Example:
-        >>> print(ops.amin(Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
-        [1. 4.]
-    """
-    _check_where("amin", initial, where)
-    return _amin(input, where, axis, keepdims, initial)
+amax: _OverAxes = _over_axes("amax", _amax, "largest", "least", "[3. 5.]")
+amin: _OverAxes = _over_axes("amin", _amin, "smallest", "most", "[1. 4.]")
 
 
 def _with_index(name, arg):
@@ -152,23 +142,32 @@ def _with_index(name, arg):
 _max_with_index, _min_with_index = _with_index("max", jnp.argmax), _with_index("min", jnp.argmin)
 
 
-def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
-    _check_where(name, initial, where)
-    if axis is None:
-        return whole(input, where, None, False, initial), zeros((), mstype.int64)
-    axis = freeze(axis)
-    check_int(axis, "axis", name)
-    return with_index(input, where, axis, keepdims, initial)
+class _AlongAxis(Protocol):
+    def __call__(
+        self, input: Tensor, axis: int | None = None, keepdims: bool = False, *, initial: Number | None = None,
+        where: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]: ...  # fmt: skip
 
 
-def max(
-    input: Tensor, axis: int | None = None, keepdims: bool = False, *, initial: Number | None = None, where: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The largest values along an axis, and where they are.
+def _along_axis(name: str, whole: Callable[..., Tensor], with_index: Callable[..., Any], which: str, shown: str) -> _AlongAxis:
+    def function(
+        input: Tensor,
+        axis: int | None = None,
+        keepdims: bool = False,
+        *,
+        initial: Number | None = None,
+        where: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        _check_where(name, initial, where)
+        if axis is None:
+            return whole(input, where, None, False, initial), zeros((), mstype.int64)
+        return with_index(input, where, check_int(freeze(axis), "axis", name), keepdims, initial)
+
+    doc = f"""The {which} values along an axis, and where they are.
 
     Args:
         input (Tensor): any shape and real dtype.
-        axis (int, optional): the axis. Default: None, for the largest of all elements, given with the index 0.
+        axis (int, optional): the axis. Default: None, for the {which} of all elements, given with the index 0.
         keepdims (bool): whether the axis stays, with size 1. Default: False.
         initial (number, optional): the value of elements that don't count. Default: None.
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
@@ -180,27 +179,15 @@ def max(
         TypeError: `axis` is not an int.
 
     Example:
-        >>> values, indices = ops.max(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        >>> values, indices = ops.{name}(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
-        [5. 4.] [1 1]
+        {shown}
     """
-    return _extreme("max", _amax, _max_with_index, input, axis, keepdims, initial, where)
+    return titled(function, name, doc)
 
 
-def min(
-    input: Tensor, axis: int | None = None, keepdims: bool = False, *, initial: Number | None = None, where: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The smallest values along an axis, and where they are.
-
-    Args, Returns, Raises:
-        As in `max`.
-
-    Example:
-        >>> values, indices = ops.min(Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
-        >>> print(values, indices)
-        [1. 3.] [0 0]
-    """
-    return _extreme("min", _amin, _min_with_index, input, axis, keepdims, initial, where)
+max: _AlongAxis = _along_axis("max", _amax, _max_with_index, "largest", "[5. 4.] [1 1]")
+min: _AlongAxis = _along_axis("min", _amin, _min_with_index, "smallest", "[1. 3.] [0 0]")
 
 
 @operator(int_grad=True)
