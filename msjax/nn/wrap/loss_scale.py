@@ -16,7 +16,7 @@ from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
-from msjax.ops.dispatch.tensors import map_tensors
+from msjax.ops.dispatch.operator import map_tensors
 from msjax.ops.function.control.multitype import MultitypeFuncGraph
 
 __all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"]

@@ -15,9 +15,8 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.inplace import replace, written
-from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.operator import operator, require_tensors
 from msjax.ops.dispatch.promotion import with_number
-from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
 
 _P = ParamSpec("_P")

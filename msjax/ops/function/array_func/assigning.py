@@ -12,8 +12,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.engine.autograd.inplace import rebind, written
 from msjax.ops.dispatch.docs import titled
-from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.tensors import require_integers
+from msjax.ops.dispatch.operator import operator, require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
 
 __all__ = [

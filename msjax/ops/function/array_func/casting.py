@@ -17,9 +17,8 @@ from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.core.base.arrays import known_value
 from msjax.core.base.checks import check_kind, check_type
 from msjax.engine.autograd.views import Rule
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import freeze, map_tensors, operator
 from msjax.ops.dispatch.promotion import converted
-from msjax.ops.dispatch.tensors import map_tensors
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",

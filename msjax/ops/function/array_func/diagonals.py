@@ -14,8 +14,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.views import Rule
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import freeze, operator, require_tensors
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [

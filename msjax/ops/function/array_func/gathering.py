@@ -14,8 +14,7 @@ from msjax.core.base.arrays import is_at_hand, known_value
 from msjax.core.base.checks import check_in_range, check_kind, check_rank, check_value
 from msjax.core.base.typing import JaxArray
 from msjax.engine.settings.current import SETTINGS
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import axis_of, require_tensors
+from msjax.ops.dispatch.operator import axis_of, freeze, operator, require_tensors
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 

@@ -19,9 +19,8 @@ from msjax.core.base.checks import check_in_range, check_value
 from msjax.core.base.typing import Attribute, JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.ops.dispatch.docs import titled
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import freeze, operator, require_integers
 from msjax.ops.dispatch.promotion import kind_of
-from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.splitting import at_axis
 
 __all__ = [

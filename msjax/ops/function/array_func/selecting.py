@@ -16,9 +16,8 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
-from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.operator import operator, require_integers, require_tensors
 from msjax.ops.dispatch.promotion import is_number, promote
-from msjax.ops.dispatch.tensors import require_integers, require_tensors
 
 __all__ = [
     "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select", "sequence_mask", "where",

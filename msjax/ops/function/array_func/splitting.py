@@ -15,8 +15,7 @@ from msjax.core.base.checks import check_in_range, check_kind, check_positive_in
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.views import Rule
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import axis_of
+from msjax.ops.dispatch.operator import axis_of, freeze, operator
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "narrow", "select_scatter", "slice", "slice_scatter", "split", "strided_slice", "tensor_slice",

@@ -13,7 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.errors import check_hook, describe, where
 from msjax.core.door import STATE, Frame, Hook, HookKind
 from msjax.engine.autograd.views import without_gradient
-from msjax.ops.dispatch.tensors import map_tensors
+from msjax.ops.dispatch.operator import map_tensors
 from msjax.ops.primitive import Primitive
 
 

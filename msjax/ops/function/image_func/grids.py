@@ -12,8 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_rank, check_type
 from msjax.core.base.typing import JaxArray
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import freeze, operator, require_tensors
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
 

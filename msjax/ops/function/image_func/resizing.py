@@ -13,8 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_one_given, check_value, is_number
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import apply
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import freeze, operator, require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
 from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
 

@@ -9,8 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_int, check_number, check_one_of, check_same_shape, check_value
 from msjax.core.base.typing import JaxArray
-from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import operator, require_tensors
 from msjax.ops.function.math_func.tables import with_slopes
 from msjax.ops.function.nn_func.losses import check_reduction, loss, reduce_loss
 

@@ -13,8 +13,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_int
 from msjax.core.base.typing import JaxArray
-from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import operator, require_tensors
 from msjax.ops.function.nn_func.losses import check_reduction, reduce_loss
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]

@@ -13,9 +13,8 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import KernelDecorator, TensorLike
 from msjax.core.base.checks import Bounds, check_in_range, check_number, check_one_of, check_type
 from msjax.core.base.typing import JaxArray
-from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.operator import operator, require_tensors
 from msjax.ops.dispatch.promotion import rounded_once, to_float, widened
-from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of
 
 __all__ = [

@@ -16,10 +16,9 @@ from msjax.core.base.arrays import of_dtype
 from msjax.core.base.checks import check_int, check_kind, check_number
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import freeze, operator, require_tensors
 from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
 from msjax.ops.dispatch.promotion import widened
-from msjax.ops.dispatch.tensors import require_tensors
 
 __all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "rms_norm"]
 

@@ -10,8 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import Shape, TensorLike
 from msjax.core.base.checks import check_kind, check_one_of, check_value, is_int
 from msjax.core.base.typing import JaxArray, Number, PadWidths
-from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.operator import freeze, operator, require_tensors
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = ["mirror_pad", "pad", "padding"]
