@@ -39,9 +39,9 @@ def _last(values, n, name, who):
     return n_ints(values, n, name, who)
 
 
-def check_format(self, formats=("NCHW", "NCDHW")):
+def check_format(self):
     """Raises for another data format than a class takes."""
-    check_value(self.data_format, self.data_format in formats, f"be {formats[0]!r}", "data_format", self.name)
+    check_value(self.data_format, self.data_format in ("NCHW", "NCDHW"), "be 'NCHW'", "data_format", self.name)
 
 
 def attributes_of(self, n, *keys):

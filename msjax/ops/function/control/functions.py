@@ -81,10 +81,10 @@ def _unknown(value):
     return isinstance(value, Tensor) and known_value(value._value) is None
 
 
-def _int(value, who):
+def _int(value):
     if isinstance(value, Tensor) and not _unknown(value):
         value = value.item()
-    check_kind(value, isinstance(value, (int, Tensor)) and not isinstance(value, bool), "be ints", "the bounds", who)
+    check_kind(value, isinstance(value, (int, Tensor)) and not isinstance(value, bool), "be ints", "the bounds", "ForiLoop")
     return value
 
 
@@ -159,7 +159,7 @@ class ForiLoop(Primitive):
 
     def __call__(self, lower: int, upper: int, loop_func: Callable[..., Any], init_val: Tensor, unroll: bool = True) -> Tensor:
         check_function_or_cell(loop_func, "ForiLoop")
-        lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")  # pyright: ignore[reportAssignmentType]
+        lower, upper = _int(lower), _int(upper)  # pyright: ignore[reportAssignmentType]
         if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
             value = init_val
             for i in range(lower, upper):

@@ -237,23 +237,22 @@ def lp_pool2d(
     return _lp(2, "lp_pool2d", x, norm_type, kernel_size, stride, ceil_mode)
 
 
-def adaptive_sizes(
-    output_size: int | Sequence[int | None] | None, sizes: Ints, who: str, name: str = "output_size"
-) -> tuple[Any, ...]:
+def _adaptive_sizes(output_size, sizes, who):
     """The output's sizes of adaptive pooling: one for all axes or one for each, where None keeps an axis as it is."""
     n = len(sizes)
     values = freeze(output_size)
     values = values if isinstance(values, tuple) else (values,) * n
-    check_kind(output_size, all(v is None or type(v) is int for v in values), f"be an int or {n} ints or None", name, who)
+    fits = all(v is None or type(v) is int for v in values)
+    check_kind(output_size, fits, f"be an int or {n} ints or None", "output_size", who)
     if len(values) != n or any(v is not None and v <= 0 for v in values):
-        raise ValueError(f"For '{who}', '{name}' should be a positive int or {n} of them or None, but got {output_size}.")
+        raise ValueError(f"For '{who}', 'output_size' should be a positive int or {n} of them or None, but got {output_size}.")
     return tuple([s if v is None else v for v, s in zip(values, sizes)])
 
 
 def _adaptive_1d(op, input, output_size, who):
     check_tensor(input, "input", (3,), who)
     check_int(output_size, "output_size", who)
-    (out,) = adaptive_sizes(output_size, input.shape[2:], who)
+    (out,) = _adaptive_sizes(output_size, input.shape[2:], who)
     check_value(out, not input.shape[2] % out, f"divide the input's last axis, {input.shape[2]}", "output_size", who)
     return apply(op, (input,), ((out,),))
 
@@ -274,7 +273,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
 
 def _adaptive(op, n, input, output_size, who):
     check_tensor(input, "input", (n + 1, n + 2), who)
-    return apply(op, (input,), (adaptive_sizes(output_size, input.shape[-n:], who),))
+    return apply(op, (input,), (_adaptive_sizes(output_size, input.shape[-n:], who),))
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
