@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_float, check_in_range, check_type
 from msjax.engine.autograd.inplace import written
 from msjax.nn.cell.base import Cell
-from msjax.ops.dispatch.streams import mask_stream, streams_are_open
+from msjax.ops.dispatch.random_keys import mask_stream, streams_are_open
 from msjax.ops.function.nn_func.dropouts import dropout_from_state
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]

@@ -15,8 +15,7 @@ from msjax.core.base.checks import check_in_range, check_rank
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.docs import titled
-from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import state_of_mask
+from msjax.ops.dispatch.random_keys import next_key, state_of_mask, wrap
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 

@@ -20,8 +20,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_order, check_value, is_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.dispatch.streams import Numbers, drawn, streams_are_open
+from msjax.ops.dispatch.random_keys import Numbers, drawn, next_key, streams_are_open, wrap
 from msjax.ops.function.random_func import twister_arrays
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
