@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.common.dtype import Type
+from msjax.common.dtype import Type, string
 from msjax.common.tensor import Tensor, of_numpy
 from msjax.core.base.errors import describe
 
@@ -154,7 +154,7 @@ def is_pil(value: object) -> bool:
 def numpy_dtype(value: Any, name: str, who: str) -> Any:
     """The numpy dtype of a msjax type or of what numpy takes for one: float is float64, and not the float32 that it is for Tensors."""
     try:
-        found = value.np if isinstance(value, Type) else value
+        found = (str if value is string else value.np) if isinstance(value, Type) else value
         if found is None:
             raise TypeError("arrays can't have this type")
         return np.dtype(found)

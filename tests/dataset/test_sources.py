@@ -174,7 +174,7 @@ def test_text_files(tmp_path):
     assert column(ds.TextFileDataset(pattern, shuffle=False), "text") == ["a1", "b1", "a2", "b2", "b3"]
     assert column(ds.TextFileDataset(pattern, shuffle=False, num_parallel_workers=1), "text") == ["a1", "a2", "b1", "b2", "b3"]
     shards = [ds.TextFileDataset(pattern, num_shards=2, shard_id=i, shuffle=False) for i in range(2)]
-    assert [column(shard, "text") for shard in shards] == [["a1", "b1", "a2"], ["b2", "b3", "a1"]]
+    assert [column(shard, "text") for shard in shards] == [["a1", "b1", "a2"], ["b2", "a1", "b3"]]
     assert [len(shard) for shard in shards] == [3, 3]
     assert len(ds.TextFileDataset(pattern, num_samples=4)) == 4
     with pytest.raises(ValueError, match="there is none at 'nowhere'"):
@@ -286,3 +286,22 @@ def test_a_list_of_indices_may_be_cut_and_a_sampler_has_one_child():
 def test_enums_are_printed_as_mindspore_s():
     assert f"{ds.Shuffle.FILES} {ds.vision.Border.EDGE} {ds.vision.Inter.NEAREST}" == "Shuffle.FILES Border.EDGE 0"
     assert ds.Shuffle.FILES == "files"
+
+
+@pytest.mark.parametrize("together, third", [(1, ["a4", "b0", "b1", "b2"]), (2, ["a4", "b0", "b1", "b2"])])
+def test_shards_of_text_files_are_ranges_of_the_files_one_after_the_other(together, third, tmp_path):
+    for name, count in (("a", 5), ("b", 3), ("c", 4)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{name}{i}\n" for i in range(count)))
+    shard = lambda n, i: column(ds.TextFileDataset(str(tmp_path / "*.txt"), None, together, False, n, i), "text")  # noqa: E731
+    assert shard(3, 1) == third and sorted(shard(2, 0) + shard(2, 1)) == sorted(shard(1, 0)) and shard(5, 4) == ["a0", "a1", "a2"]
+
+
+def test_a_number_of_shuffled_rows_is_drawn_with_repetitions():
+    ds.config.set_seed(5)
+    assert column(ds.NumpySlicesDataset(list(range(10)), ["v"], num_samples=4), "v") == [2, 0, 8, 8]
+    assert sorted(column(ds.NumpySlicesDataset(list(range(10)), ["v"]), "v")) == list(range(10))
+
+
+def test_columns_of_text_may_have_mindspore_s_type():
+    data = ds.GeneratorDataset([(1, "a")], ["n", "s"], column_types=[ms.int64, ms.string])
+    assert column(data, "s") == ["a"]

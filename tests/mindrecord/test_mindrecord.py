@@ -213,6 +213,9 @@ def test_save(tmp_path):
     ]
     with pytest.raises(TypeError, match=r"column 'c' of shape .* can't be stored"):
         ds.NumpySlicesDataset({"c": [["a", "b"]]}).save(path)
+    with pytest.raises(RuntimeError, match="exists"):
+        ds.NumpySlicesDataset([1]).save(path)
+    assert len(ds.MindDataset(path)) == 3
 
 
 def test_errors(tmp_path, written):

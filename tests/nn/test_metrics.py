@@ -42,6 +42,7 @@ CASES = [
     (train.Dice(), [(MASK, TRUE_MASK)], 0.20467793022896577),
     (train.Dice(), [(MASK, TRUE_MASK), (TRUE_MASK, TRUE_MASK)], 0.2690053540038348),
     (train.ConfusionMatrix(2), [PAIR], [[1, 1], [1, 1]]),
+    (train.ConfusionMatrix(2), [(np.array([0.5, 0.4]), np.array([1, 1]))], [[0, 0], [1, 1]]),
     (train.ConfusionMatrix(2, "target"), [PAIR], [[0.5, 0.5], [0.5, 0.5]]),
     (train.ConfusionMatrix(2, "all"), [PAIR], [[0.25, 0.25], [0.25, 0.25]]),
     (train.ConfusionMatrix(3), [(P, LABEL)], [[0, 0, 1], [0, 2, 0], [1, 0, 0]]),

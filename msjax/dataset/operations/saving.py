@@ -12,12 +12,13 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
     """Write the rows into MindRecord files, which `MindDataset` reads.
 
     Args:
-        file_name (str): the path; several files get their numbers added to it. Files that exist are replaced.
+        file_name (str): the path; several files get their numbers added to it.
         num_files (int): how many files the rows are spread over. Default: 1.
         file_type (str): "mindrecord".
 
     Raises:
         TypeError, ValueError: a wrong argument, or a column of a type that these files don't hold.
+        RuntimeError: a file exists, or there are no rows.
 
     Example:
         >>> ds.NumpySlicesDataset({"v": [1, 2]}, shuffle=False).save("saved.mindrecord")
@@ -29,7 +30,7 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
     for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True):
         if writer is None:
             fields = {name: _field(value, name) for name, value in zip(names, row)}
-            writer = FileWriter(file_name, num_files, overwrite=True)
+            writer = FileWriter(file_name, num_files)
             writer.add_schema(fields, "mindrecord")
             plain = [name for name in names if not is_blob(fields[name])]
             if plain:

@@ -71,7 +71,11 @@ class MappableDataset(Dataset):
         elif num_shards is not None:
             self._sampler = DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
         else:
-            self._sampler = SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
+            # A number of shuffled rows is drawn with repetitions, as in MindSpore.
+            shuffled = shuffle is not False
+            self._sampler = (
+                RandomSampler(num_samples is not None, num_samples) if shuffled else SequentialSampler(None, num_samples)
+            )
 
     def _labels(self, column):
         raise RuntimeError(f"{type(self).__name__} has no classes, so PKSampler can't choose among them.")

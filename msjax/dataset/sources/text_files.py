@@ -79,34 +79,34 @@ class RowsOfFiles(Dataset):
         if self._shuffle in (Shuffle.GLOBAL, Shuffle.FILES):
             files = [files[i] for i in rng.permutation(len(files))]
         files = self._of_files(files)
-        readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
+        if self._shards is None or self._shards_are_files():
+            parts = [(path, 0, None) for path in files]
+        else:
+            parts = list(self._of_shard(files))
+        readers = [self._of_worker(parts[i :: self._together], rng) for i in range(min(self._together, len(parts)))]
         rows = _in_turn(readers)
         if self._shuffle == Shuffle.GLOBAL:
             rows = buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size)))
-        if self._shards is not None and not self._shards_are_files():
-            rows = self._of_shard(rows)
         return itertools.islice(rows, self._limit)
 
-    def _of_worker(self, files, rng):
-        for path in files:
-            rows = (FileRow.of(row, path) for row in self._read(path))
+    def _of_worker(self, parts, rng):
+        for path, start, end in parts:
+            rows = (FileRow.of(row, path) for row in itertools.islice(self._read(path), start, end))
             yield from (
                 buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size))) if self._shuffle == Shuffle.INFILE else rows
             )
 
-    def _of_shard(self, rows):
-        total = sum(map(self._file_count, self._files))
-        each = -(-total // self._shards)
-        start = self._shard * each  # pyright: ignore[reportOptionalOperand]
-        # The last shard is filled up with the first rows, which are kept until then.
-        missing = min(max(0, start + each - total), total)
-        first = []
-        for number, row in enumerate(rows):
-            if number < missing:
-                first.append(row)
-            if start <= number < start + each:
-                yield row
-        yield from itertools.islice(itertools.cycle(first), min(each, start + each - total) if missing else 0)
+    def _of_shard(self, files):
+        """What the shard has of the files one after the other, as (path, first row, end); the last shards go on with the first files."""
+        counts = [self._file_count(path) for path in files]
+        each = -(-sum(counts) // self._shards)
+        start, end, before = self._shard * each, (self._shard + 1) * each, 0  # pyright: ignore[reportOptionalOperand]
+        for path, count in itertools.cycle(zip(files, counts)):
+            if before >= end:
+                return
+            if start < before + count:
+                yield path, max(0, start - before), min(count, end - before)
+            before += count
 
 
 class TextFileDataset(RowsOfFiles):

@@ -19,7 +19,7 @@ class ConfusionMatrix(Metric):
         num_classes (int): the number of classes.
         normalize (str): "no_norm" for counts; "target" for shares of rows, "prediction" of columns, "all" of all.
             Default: "no_norm".
-        threshold (float): above which a prediction of two classes counts as one. Default: 0.5.
+        threshold (float): from which on a prediction of two classes counts as one. Default: 0.5.
     """
 
     def __init__(self, num_classes: int, normalize: str = "no_norm", threshold: float = 0.5):
@@ -40,7 +40,7 @@ class ConfusionMatrix(Metric):
         if pred.ndim == label.ndim + 1:
             pred = pred.argmax(axis=1)
         elif pred.dtype.kind == "f":
-            pred = pred > self.threshold
+            pred = pred >= self.threshold
         pair = label.ravel().astype(np.int64) * self.num_classes + pred.ravel().astype(np.int64)
         counts = np.bincount(pair, minlength=self.num_classes**2)
         if len(counts) > self.num_classes**2:
