@@ -48,16 +48,11 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum.
 
     Args:
-        params (list): Parameters, or dicts with the key "params" and settings of their own.
+        params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate.
         momentum (float): Default: 0.
         dampening (float): the share of the gradient that does not enter the momentum. Default: 0.
-        weight_decay (float): Default: 0.
         nesterov (bool): Nesterov's momentum. Default: False.
-        maximize (bool): maximize the objective instead of minimizing it. Default: False.
-
-    Inputs:
-        - **gradients** (tuple of Tensor) - one for each Parameter, in order.
 
     Example:
         >>> from msjax import Parameter, Tensor, mint
@@ -106,9 +101,6 @@ class Adam(moments.Adam, Optimizer):
         weight_decay (float): Default: 0.
         amsgrad (bool): divide by the largest mean so far. Default: False.
         maximize (bool): maximize the objective instead of minimizing it. Default: False.
-
-    Inputs:
-        - **gradients** (tuple of Tensor) - one for each Parameter, in order.
     """
 
     @staticmethod

@@ -147,9 +147,7 @@ class ASGD(Optimizer):
     Args:
         params, weight_decay, maximize: as in `Adam`.
         lr (float): the learning rate. Default: 1e-2.
-        lambd (float): the decay. Default: 1e-4.
-        alpha (float): the power in which the step grows smaller. Default: 0.75.
-        t0 (float): the step at which averaging begins. Default: 1e6.
+        lambd, alpha, t0 (float): as in `nn.ASGD`.
     """
 
     not_negative = ("weight_decay",)

@@ -121,14 +121,9 @@ class ConvTranspose2d(_Conv):
     """The transpose of a convolution over the last two axes.
 
     Args:
-        in_channels, out_channels (int): the sizes of axis 1 before and after.
-        kernel_size (int or tuple): of the window.
-        stride, dilation (int or tuple): Default: 1.
+        in_channels, out_channels, kernel_size, stride, dilation, groups, bias, dtype: as in `Conv2d`.
         padding, output_padding (int or tuple): what is cut off on both sides, and added at the end. Default: 0.
-        groups (int): Default: 1.
-        bias (bool): whether there is a bias. Default: True.
         padding_mode (str): only "zeros".
-        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
     """
 
     transposed = True

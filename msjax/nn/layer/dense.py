@@ -155,9 +155,7 @@ class BiDense(Cell):
         out_channels (int): that of the output.
         weight_init: an Initializer, its name, a number or a Tensor of shape (out_channels, in1_channels, in2_channels).
             By default uniform in +-1/sqrt(in1_channels).
-        bias_init: likewise, of shape (out_channels,).
-        has_bias (bool): whether there is a bias. Default: True.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        bias_init, has_bias, dtype: as in `Dense`.
 
     Inputs:
         - **input1** (Tensor) - of shape (*, in1_channels).

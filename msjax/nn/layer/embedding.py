@@ -225,14 +225,12 @@ class EmbeddingLookup(Cell):
     """Rows of a table, looked up by number; for a number outside of the table, zeros.
 
     Args:
-        vocab_size (int): the number of rows.
-        embedding_size (int): the size of a row.
+        vocab_size, embedding_size, dtype: as in `Embedding`.
         param_init: an Initializer, its name, a number or a Tensor of shape (vocab_size, embedding_size). Default: "normal".
         target (str): "CPU" or "DEVICE"; accepted for compatibility with MindSpore, the table lives where jax puts it.
         slice_mode (str), manual_shapes: accepted for compatibility with MindSpore, without effect.
         max_norm (float, optional): positive; rows with a greater norm are scaled down to it in the output.
         sparse (bool): accepted for compatibility with MindSpore; gradients are dense.
-        dtype (ms.dtype): of the table. Default: ms.float32.
 
     Inputs:
         - **indices** (Tensor) - integers, of any shape.
@@ -312,10 +310,8 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     """For each field of each sample, the embeddings of its features, weighted and combined.
 
     Args:
-        vocab_size (int): the number of rows of the table.
-        embedding_size (int): the size of a row.
         field_size (int): the number of fields.
-        param_init, target, slice_mode, max_norm, sparse, dtype: as in `EmbeddingLookup`.
+        vocab_size, embedding_size, param_init, target, slice_mode, max_norm, sparse, dtype: as in `EmbeddingLookup`.
         feature_num_list: accepted for compatibility with MindSpore, without effect.
         operator (str): how the features of a field are combined: "SUM", "MEAN" or "MAX". Default: "SUM".
 

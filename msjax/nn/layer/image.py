@@ -219,9 +219,8 @@ class MSSSIM(_Similarity):
     """The structural similarity of images on several scales, each half as large as the one before.
 
     Args:
-        max_val (int or float): the largest possible value. Default: 1.0.
+        max_val, filter_size, filter_sigma, k1, k2: as of `SSIM`.
         power_factors (tuple or list of float): the weight of each scale.
-        filter_size, filter_sigma, k1, k2: as of `SSIM`.
 
     Inputs, Outputs:
         As in `PSNR`.

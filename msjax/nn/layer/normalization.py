@@ -212,12 +212,8 @@ class InstanceNorm2d(_InstanceNorm):
     """Instance normalization of inputs (N, C, H, W): each channel of each sample by itself.
 
     Args:
-        num_features (int): the channels C.
-        eps (float): added to the variance. Default: 1e-5.
+        num_features, eps, affine, gamma_init, beta_init, dtype: as in `BatchNorm2d`.
         momentum (float): the share of the batch's statistics in the moving ones, which are kept, but not used. Default: 0.1.
-        affine (bool): whether gamma and beta are trained. Default: True.
-        gamma_init, beta_init: initializers, names, numbers or Tensors (C,).
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
 
     Example:
         >>> nn.InstanceNorm2d(3)(ops.ones((1, 3, 4, 4))).shape

@@ -218,14 +218,11 @@ class AvgPool2d(_AvgPool):
     """The mean of each window of an input (N, C, H, W) or (C, H, W).
 
     Args:
-        kernel_size, stride (int or tuple): for both axes, or (height, width). Default: 1.
-        pad_mode (str): "valid" (the default), "same" (the output has size ceil(size / stride)) or "pad".
-        padding (int or tuple): with "pad", at both sides of each axis. Default: 0.
+        kernel_size, stride, pad_mode, padding, data_format: as in `MaxPool2d`.
         ceil_mode (bool): whether the output's sizes are rounded up. Default: False.
         count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
             Default: True.
         divisor_override (int, optional): what sums are divided by, in the place of the elements' number.
-        data_format (str): "NCHW".
 
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.

@@ -130,7 +130,7 @@ class AdaFactor(Optimizer):
     """Adam whose mean squares of a matrix are kept as those of its rows and columns.
 
     Args:
-        params: Parameters or parameter groups.
+        params, loss_scale: as in `Adam`.
         learning_rate: a number, table or schedule; None with `relative_step`.
         eps (tuple of float): added to squares, and the smallest scale of a Parameter. Default: (1e-30, 1e-3).
         clip_threshold (float): the largest root mean square of a move. Default: 1.0.
@@ -141,7 +141,6 @@ class AdaFactor(Optimizer):
         relative_step (bool): whether the learning rate follows from the step. Default: True.
         warmup_init (bool): whether it then grows at first. Default: False.
         compression (bool): whether the mean squares of vectors are kept in float16. Default: False.
-        loss_scale (float): Default: 1.0.
     """
 
     constants: tuple[str, ...] = (

@@ -30,14 +30,12 @@ class SGD(Optimizer):
     """Stochastic gradient descent, with momentum and dampening if asked for.
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay, loss_scale: as in `Adam`.
         learning_rate: a number, table or schedule. Default: 0.1.
         momentum (float): Default: 0.0.
         dampening (float): from the second step on, the gradient enters the momentum as (1 - dampening) * gradient.
             Default: 0.0.
-        weight_decay (float or Cell): Default: 0.0.
         nesterov (bool): whether the gradient is looked at ahead; needs momentum and no dampening. Default: False.
-        loss_scale (float): Default: 1.0.
 
     Example:
         >>> w = Parameter(Tensor([1.0]), name="w")

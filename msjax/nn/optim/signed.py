@@ -72,11 +72,10 @@ class Rprop(Optimizer):
     """Steps of a size that grows while the gradient keeps its sign, and shrinks when it changes.
 
     Args:
-        params: Parameters or parameter groups.
+        params, weight_decay: as in `SGD`.
         learning_rate: the size at the beginning: a number, table or schedule. Default: 0.1.
         etas (tuple of float): how much a size shrinks, in (0, 1), and grows, above 1. Default: (0.5, 1.2).
         step_sizes (tuple of float): the smallest and the largest size. Default: (1e-6, 50.0).
-        weight_decay (float or Cell): Default: 0.0.
     """
 
     constants: tuple[str, ...] = ("etas", "step_sizes")
