@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
+from msjax.core.base.checks import check_type
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.docs import DerivedDoc
 from msjax.ops.primitive import ConstructorSignature, annotated, signature_of
@@ -98,6 +99,11 @@ class OfInputX(Layer):
 
     def construct(self, input_x: TensorLike) -> Tensor:
         return self._function(input_x, *self._values())
+
+
+def of_type(*types: type) -> Callable[..., Any]:
+    """A check of a setting: that it is of one of some types."""
+    return lambda value, name, who: check_type(value, types, name, who)
 
 
 class PrimitiveAttribute:

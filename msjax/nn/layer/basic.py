@@ -15,6 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_axis_of, check_bool, check_kind, check_type, check_value, is_int
 from msjax.engine.autograd.op import Op, apply
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX, of_type
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange, ordering, selecting
 from msjax.ops.function.math_func.elementary import magnitude
@@ -40,7 +41,7 @@ class Identity(Cell):
         return input
 
 
-class Flatten(Cell):
+class Flatten(Layer, start_dim=of_type(int), end_dim=of_type(int)):
     """The axes from `start_dim` to `end_dim` as one; by default all but the first.
 
     Args:
@@ -62,10 +63,8 @@ class Flatten(Cell):
         (2, 12)
     """
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1):
-        super().__init__()
-        self.start_dim: Any = check_type(start_dim, int, "start_dim", "Flatten")
-        self.end_dim: Any = check_type(end_dim, int, "end_dim", "Flatten")
+    start_dim: int = 1
+    end_dim: int = -1
 
     def construct(self, x: Tensor) -> Tensor:
         start, end = self.start_dim, self.end_dim
@@ -149,7 +148,7 @@ class Roll(Cell):
         return ordering.roll(input_x, self.shift, self.axis)
 
 
-class OneHot(Cell):
+class OneHot(Layer, axis=of_type(int), depth=of_type(int)):
     """Numbers as vectors that are `on_value` at that place and `off_value` elsewhere.
 
     Args:
@@ -174,15 +173,11 @@ class OneHot(Cell):
          [0. 0. 1.]]
     """
 
-    def __init__(
-        self, axis: int = -1, depth: int = 1, on_value: float = 1.0, off_value: float = 0.0, dtype: Type = mstype.float32
-    ):
-        super().__init__()
-        self.axis: Any = check_type(axis, int, "axis", "OneHot")
-        self.depth: Any = check_type(depth, int, "depth", "OneHot")
-        self.on_value = on_value
-        self.off_value = off_value
-        self.dtype = dtype
+    axis: int = -1
+    depth: int = 1
+    on_value: float = 1.0
+    off_value: float = 0.0
+    dtype: Type = mstype.float32
 
     def construct(self, indices: Tensor) -> Tensor:
         fits = isinstance(indices, Tensor) and indices.dtype.kind in "iu"
@@ -192,10 +187,10 @@ class OneHot(Cell):
 
 @operator(name="Norm")
 def _norm(x, axis, keep_dims):
-    return jnp.sqrt(jnp.sum(jnp.square(x), axis or None, keepdims=keep_dims))
+    return jnp.sqrt(jnp.sum(jnp.square(x), None if axis == () else axis, keepdims=keep_dims))
 
 
-class Norm(Cell):
+class Norm(OfX, of=_norm, axis=of_type(int, tuple, list), keep_dims=check_bool):
     """The square root of the sum of squares along axes.
 
     Args:
@@ -207,13 +202,8 @@ class Norm(Cell):
         5.0
     """
 
-    def __init__(self, axis: int | tuple[int, ...] = (), keep_dims: bool = False):
-        super().__init__()
-        self.axis: Any = check_type(axis, (int, tuple, list), "axis", "Norm")
-        self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "Norm")
-
-    def construct(self, x: Tensor) -> Tensor:
-        return _norm(x, (self.axis,) if isinstance(self.axis, int) else tuple(self.axis), self.keep_dims)
+    axis: int | tuple[int, ...] = ()
+    keep_dims: bool = False
 
     def extend_repr(self) -> str:
         return f"axis={self.axis}, keep_dims={self.keep_dims}"

@@ -12,6 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_float, check_in_range, check_type
 from msjax.engine.autograd.inplace import written
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer
 from msjax.ops.dispatch.random_keys import mask_stream, streams_are_open
 from msjax.ops.function.nn_func.dropouts import dropout_from_state
 
@@ -140,7 +141,7 @@ class Dropout3d(_ChannelDropout):
     drop = staticmethod(ops.dropout3d)
 
 
-class DropoutExt(Cell):
+class DropoutExt(Layer):
     """In training, elements set to zero with probability `p` and the others scaled by 1 / (1 - p).
 
     Args:
@@ -155,10 +156,8 @@ class DropoutExt(Cell):
         [1. 2.]
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        super().__init__()
-        self.p = p
-        self.inplace = inplace
+    p: float = 0.5
+    inplace: bool = False
 
     def construct(self, input: Tensor) -> Tensor:
         if not self.training:

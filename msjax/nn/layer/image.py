@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -47,7 +48,7 @@ class ChannelShuffle(OfX, of=pixels.channel_shuffle, groups=check_positive_int):
 # fmt: on
 
 
-class CentralCrop(Cell):
+class CentralCrop(Layer, central_fraction=partial(check_float, above=0, high=1)):
     """The middle of images.
 
     Args:
@@ -60,9 +61,7 @@ class CentralCrop(Cell):
         TypeError, ValueError: a wrong type or value.
     """
 
-    def __init__(self, central_fraction: float):
-        super().__init__()
-        self.central_fraction: float = check_float(central_fraction, "central_fraction", "CentralCrop", above=0, high=1)
+    central_fraction: float
 
     def construct(self, image: Tensor) -> Tensor:
         check_rank(image, (3, 4), "the image", "CentralCrop")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import Layer, OfX, of_type
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import rounded_once, widened
 from msjax.ops.function.array_func import ordering
@@ -29,7 +29,7 @@ def _check_float(x, name, who, types=(mstype.float16, mstype.float32)):
         raise TypeError(f"For '{who}', '{name}' should be of {' or '.join(map(str, types))}, but its dtype is {x.dtype}.")
 
 
-class MatMul(Cell):
+class MatMul(Layer, transpose_x1=check_bool, transpose_x2=check_bool):
     """The matrix product of two Tensors; of two vectors, their dot product.
 
     Args:
@@ -50,10 +50,8 @@ class MatMul(Cell):
         11.0
     """
 
-    def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False):
-        super().__init__()
-        self.transpose_x1: bool = check_bool(transpose_x1, "transpose_x1", "MatMul")
-        self.transpose_x2: bool = check_bool(transpose_x2, "transpose_x2", "MatMul")
+    transpose_x1: bool = False
+    transpose_x2: bool = False
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         # A vector is its own transpose.
@@ -103,7 +101,12 @@ class Range(Cell):
         return Tensor(self._numbers)
 
 
-class ReduceLogSumExp(Cell):
+@operator(name="ReduceLogSumExp")
+def _logsumexp(x, axis, keep_dims):
+    return jax.nn.logsumexp(x, None if axis == () else axis, keepdims=keep_dims)
+
+
+class ReduceLogSumExp(OfX, of=_logsumexp, axis=of_type(int, tuple, list), keep_dims=check_bool):
     """log(sum(exp(x))) along axes, computed without overflow.
 
     Args:
@@ -124,18 +127,8 @@ class ReduceLogSumExp(Cell):
         0.6931
     """
 
-    def __init__(self, axis: int | Sequence[int], keep_dims: bool = False):
-        super().__init__()
-        self.axis: Any = check_type(axis, (int, tuple, list), "axis", "ReduceLogSumExp")
-        self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "ReduceLogSumExp")
-
-    def construct(self, x: Tensor) -> Tensor:
-        return _logsumexp(x, self.axis, self.keep_dims)
-
-
-@operator(name="ReduceLogSumExp")
-def _logsumexp(x, axis, keep_dims):
-    return jax.nn.logsumexp(x, None if axis == () else axis, keepdims=keep_dims)
+    axis: int | Sequence[int]
+    keep_dims: bool = False
 
 
 @operator(name="Moments")

@@ -22,6 +22,7 @@ from msjax.core.base.checks import (
 )
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import of_type
 from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
 from msjax.nn.loss.loss import LossBase, LossLayer, check_weight
 from msjax.ops.dispatch.operator import operator
@@ -114,7 +115,7 @@ class BCEWithLogitsLoss(LossLayer, of=classification.binary_cross_entropy_with_l
         return super().construct(input, target)
 
 
-class MultiMarginLoss(LossLayer, of=classification.multi_margin_loss):
+class MultiMarginLoss(LossLayer, of=classification.multi_margin_loss, margin=of_type(float)):
     p: int = 1
     margin: float = 1.0
     reduction: str = "mean"
@@ -123,7 +124,6 @@ class MultiMarginLoss(LossLayer, of=classification.multi_margin_loss):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_one_of(self.p, (1, 2), "p", "MultiMarginLoss")
-        check_type(self.margin, float, "margin", "MultiMarginLoss")
 
     def construct(self, x: TensorLike, target: TensorLike, weight: Tensor | None = None) -> Tensor:
         weight = self.weight if weight is None else weight

@@ -10,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_float, check_number, check_one_of, check_same_shape, check_type
 from msjax.nn.cell.base import Cell
-from msjax.nn.function_layer import Layer
+from msjax.nn.function_layer import Layer, of_type
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, losses as ops
 
@@ -213,7 +213,7 @@ class TripletMarginLoss(LossLayer, of=ops.triplet_margin_loss):
         return ops.triplet_margin_loss(x, positive, negative, distance, self.p, self.eps, self.swap, self.reduction)
 
 
-class TripletMarginWithDistanceLoss(LossLayer, swap=check_bool):
+class TripletMarginWithDistanceLoss(LossLayer, swap=check_bool, margin=of_type(float)):
     """max(0, d(x, positive) - d(x, negative) + margin), with a custom distance.
 
     Args:
@@ -230,7 +230,6 @@ class TripletMarginWithDistanceLoss(LossLayer, swap=check_bool):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_type(self.margin, float, "margin", "TripletMarginWithDistanceLoss")
         if self.distance_function is None:
             self.distance_function = _euclidean
 

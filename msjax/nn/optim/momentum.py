@@ -81,7 +81,7 @@ class Momentum(Optimizer):
     """v = momentum * v + gradient; the Parameter moves by -lr * v, with Nesterov by -lr * (gradient + momentum * v).
 
     Args:
-        params, weight_decay, loss_scale: as in `SGD`.
+        params, weight_decay, loss_scale: as in `Adam`.
         learning_rate: a number, table or schedule.
         momentum (float): not negative.
         use_nesterov (bool): Default: False.

@@ -21,7 +21,8 @@ class ASGD(Optimizer):
     """Gradient descent that also keeps the average of each Parameter over the steps (in `ax`).
 
     Args:
-        params, learning_rate, weight_decay: as in `SGD`.
+        params, weight_decay: as in `Adam`.
+        learning_rate: a number, table or schedule. Default: 0.1.
         lambd (float): the decay. Default: 1e-4.
         alpha (float): the power in which the step grows smaller. Default: 0.75.
         t0 (float): the step at which averaging begins. Default: 1e6.
@@ -72,7 +73,7 @@ class Rprop(Optimizer):
     """Steps of a size that grows while the gradient keeps its sign, and shrinks when it changes.
 
     Args:
-        params, weight_decay: as in `SGD`.
+        params, weight_decay: as in `Adam`.
         learning_rate: the size at the beginning: a number, table or schedule. Default: 0.1.
         etas (tuple of float): how much a size shrinks, in (0, 1), and grows, above 1. Default: (0.5, 1.2).
         step_sizes (tuple of float): the smallest and the largest size. Default: (1e-6, 50.0).
