@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from flax import nnx
@@ -30,6 +31,11 @@ class CellType(type(nnx.Module)):
             given.apply_defaults()
             args, kwargs = given.args[1:], given.kwargs
         return super().__call__(*args, **kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name != "__signature__":
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        return inspect.signature(partial(cls.__init__, None))  # Python would show that of `__call__`
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import weakref
 
 import pytest
@@ -68,6 +69,18 @@ def test_extend_repr():
     shown = Shown()
     shown.act = nn.ReLU()
     assert str(shown) == "Shown(\n  k=1\n  (act): ReLU()\n)"
+
+
+def test_a_class_shows_the_signature_of_its_constructor():
+    class Steep(nn.ELU):
+        def __init__(self, factor, *more):
+            super().__init__(2.0 * factor)
+
+    assert list(inspect.signature(nn.Conv2d).parameters)[:3] == ["in_channels", "out_channels", "kernel_size"]
+    assert str(inspect.signature(Steep)) == "(factor, *more)" and str(inspect.signature(nn.ELU)) == "(alpha=1.0)"
+    assert str(inspect.signature(nn.CellList)) == "(*args: 'Any', **kwargs: 'Any')"
+    with pytest.raises(AttributeError, match="type object 'Conv2d' has no attribute 'kernel'"):
+        nn.Conv2d.kernel  # noqa: B018
 
 
 def test_cells_are_no_sequences():
