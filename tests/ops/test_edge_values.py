@@ -353,3 +353,26 @@ def test_half_precision_numbers_are_rounded_once(op):
     x = np.linspace(-0.999, 0.999, 501).astype(np.float16)
     found, exact = op(Tensor(x)), op(Tensor(x.astype(np.float32)))
     np.testing.assert_array_equal(found.asnumpy(), exact.asnumpy().astype(np.float16))
+
+
+_ONE = {
+    "add": lambda x, b: x + b, "mul": lambda x, b: x * b, "sub": lambda x, b: b - x, "div": lambda x, b: b / x,
+    "where": lambda x, b: ops.where(x > 0, b, 0.0), "maximum": lambda x, b: ops.maximum(x * 0, b), "lerp": lambda x, b: ops.lerp(x, b, 1.0),
+    "addcmul": lambda x, b: ops.addcmul(x, x, b), "clamp": lambda x, b: ops.clamp(x * 0, b), "broadcast_to": lambda x, b: b.expand_as(x),
+    "bias_add": lambda x, b: ops.bias_add(x, b.reshape(1)), "prelu": lambda x, b: ops.prelu(-x, -b.reshape(1)),
+    "transposed": lambda x, b: ops.conv_transpose2d(x.reshape(4, 1, 40, 40), x[0, :, :1, :1, :1], b.reshape(1)),
+    "repeat": lambda x, b: ops.repeat_interleave(b, x.size), "gather": lambda x, b: ops.gather_elements(b.reshape(1), 0, ms.ops.zeros(6400, ms.int64)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16], ids=str)
+@pytest.mark.parametrize("op", _ONE.values(), ids=_ONE)
+def test_gradients_of_one_half_precision_number_for_many_are_summed_in_single_precision(op, dtype):
+    x = ops.ones((4, 1, 10, 10, 16), dtype)  # above 2,048 and 256, a sum of ones stood still
+    gradient = ms.grad(lambda b: op(x, b).sum())(ops.ones((), dtype))
+    assert gradient.dtype == dtype
+    assert float(gradient) == 6400.0
+
+
+def test_the_gradient_of_lp_pooling_is_zero_where_a_window_has_only_zeros():
+    check(lambda x: ops.lp_pool1d(x, 2.0, 2), ([[[3.0, 4.0, 0.0, 0.0]]],), [[[5.0, 0.0]]], [[[0.6, 0.8, 0.0, 0.0]]])

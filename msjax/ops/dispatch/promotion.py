@@ -95,9 +95,26 @@ def converted(x: TensorLike, dtype: Any) -> JaxArray:
     return jnp.asarray(x, dtype)
 
 
-def spread(x: JaxArray, y: JaxArray) -> tuple[JaxArray, JaxArray]:
-    """Two operands; where the result is empty, both of its shape, so that gradients are zeros, not 0 times an infinity."""
-    return tuple(jnp.broadcast_arrays(x, y)) if 0 in (*x.shape, *y.shape) else (x, y)
+def broadcast(x: JaxArray, shape: tuple[int, ...]) -> JaxArray:
+    """The array of another shape; the gradient of half-precision numbers is summed in Float32, and rounded once."""
+    return x if x.shape == shape else jnp.broadcast_to(widened(x), shape).astype(x.dtype)
+
+
+def spread(*operands: JaxArray) -> tuple[JaxArray, ...]:
+    """Operands of an elementwise function; all of the result's shape where their gradients need it.
+
+    If the result is empty, these are zeros then, not 0 times an infinity; those of half-precision numbers see `broadcast`.
+    """
+    shapes = {x.shape for x in operands}
+    if len(shapes) == 1 or not (any(0 in shape for shape in shapes) or any(map(is_half, operands))):
+        return operands
+    shape = jnp.broadcast_shapes(*shapes)
+    return tuple([broadcast(x, shape) for x in operands])
+
+
+def alike(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> tuple[JaxArray, ...]:
+    """Both operands of an elementwise function as arrays of their common dtype, spread."""
+    return spread(*promote(x, y, scalar_tensors_yield))
 
 
 def require_same_dtype(

@@ -10,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import promote, to_float
+from msjax.ops.dispatch.promotion import alike, to_float
 from msjax.ops.function.array_func import creation
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import arithmetic, complexes, elementary, elementwise, logic, special
@@ -35,7 +35,7 @@ __all__ = [
 @operator(2)
 def _div_no_nan(x1: TensorLike, x2: TensorLike) -> JaxArray:
     """x1 / x2, elementwise; 0 where x2 is 0."""
-    x, y = promote(x1, x2)
+    x, y = alike(x1, x2)
     x, y = to_float(x), to_float(y)
     zero = y == 0
     return jnp.where(zero, 0, x / jnp.where(zero, 1, y))
@@ -44,14 +44,14 @@ def _div_no_nan(x1: TensorLike, x2: TensorLike) -> JaxArray:
 @operator(2)
 def _mul_no_nan(x: TensorLike, y: TensorLike) -> JaxArray:
     """x * y, elementwise; 0 where y is 0, also for an infinite or NaN x."""
-    x, y = promote(x, y)
+    x, y = alike(x, y)
     return jnp.where(y == 0, jnp.where(y == 0, 0, x), x * jnp.where(y == 0, 0, y)).astype(x.dtype)
 
 
 @operator(2)
 def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
     """(x - y)**2, elementwise with broadcasting."""
-    x, y = promote(x, y)
+    x, y = alike(x, y)
     return (x - y) * (x - y)
 
 

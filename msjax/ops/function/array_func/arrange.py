@@ -16,6 +16,7 @@ from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.views import Rule
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import broadcast, widened
 from msjax.ops.function.array_func.casting import identity, ints
 
 __all__ = [
@@ -176,7 +177,7 @@ def broadcast_to(input: TensorLike, shape: Sequence[int]) -> JaxArray:
     """
     if len(wanted := _filled_in(shape, input)) < input.ndim:
         raise ValueError(f"'shape' {ints(shape)} should have at least as many axes as the Tensor, whose shape is {input.shape}.")
-    return jnp.broadcast_to(input, wanted)
+    return broadcast(input, wanted)
 
 
 def expand(input_x: TensorLike, size: int | Sequence[int]) -> Tensor:
@@ -229,7 +230,7 @@ def repeat_interleave(input: TensorLike, repeats: int | Sequence[int] | Tensor, 
     size = input.shape[axis]
     counts = np.broadcast_to(np.array(repeats), (size,))
     # Compute the positions on the host: the number of results has to be known when the program is compiled.
-    return jnp.take(input, np.repeat(np.arange(size), counts), axis)
+    return jnp.take(widened(input), np.repeat(np.arange(size), counts), axis).astype(input.dtype)
 
 
 def repeat_elements(x: TensorLike, rep: int, axis: int = 0) -> Tensor:

@@ -15,6 +15,7 @@ from msjax.core.base.checks import check_in_range, check_kind, check_rank, check
 from msjax.core.base.typing import JaxArray
 from msjax.engine.settings.current import SETTINGS
 from msjax.ops.dispatch.operator import axis_of, freeze, operator, require_tensors
+from msjax.ops.dispatch.promotion import widened
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 
@@ -111,7 +112,7 @@ def _gather_d(x, index, dim):
     dim = dim % x.ndim
     # Along the other axes, the result has the sizes of the index.
     x = jax.lax.slice(x, (0,) * x.ndim, [n if i == dim else m for i, (n, m) in enumerate(zip(x.shape, index.shape))])
-    return jnp.take_along_axis(x, index, axis=dim)
+    return jnp.take_along_axis(widened(x), index, axis=dim).astype(x.dtype)
 
 
 def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -150,7 +151,7 @@ def gather_elements(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
 @operator(2, int_grad=(0,))
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | Sequence[int]) -> JaxArray:
     """Elements picked along an axis, by an index for each place; other axes are broadcast."""
-    return jnp.take_along_axis(arr, indices, axis)
+    return jnp.take_along_axis(widened(arr), indices, axis).astype(arr.dtype)
 
 
 @operator(2, name="GatherNd", int_grad=(0,))

@@ -17,7 +17,7 @@ from msjax.core.base.checks import check_int, check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator, require_integers, require_tensors
-from msjax.ops.dispatch.promotion import is_number, promote
+from msjax.ops.dispatch.promotion import is_number, promote, spread
 
 __all__ = [
     "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select", "sequence_mask", "where",
@@ -26,7 +26,7 @@ __all__ = [
 
 @operator(3, name="Where", int_grad=(1, 2))
 def _where(condition, input, other):
-    return jnp.where(jnp.asarray(condition).astype(bool), *promote(input, other))
+    return jnp.where(*spread(jnp.asarray(condition).astype(bool), *promote(input, other)))
 
 
 def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
@@ -54,7 +54,7 @@ def _select(condition, input, other):
         input = jnp.asarray(input, other.dtype)
     elif not is_number(input) and is_number(other):
         other = jnp.asarray(other, input.dtype)
-    return jnp.where(condition, *promote(input, other))
+    return jnp.where(*spread(jnp.asarray(condition), *promote(input, other)))
 
 
 def select(condition: Tensor, input: TensorLike, other: TensorLike) -> Tensor:

@@ -16,7 +16,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, is_number, kind_of, promote, spread, to_float
+from msjax.ops.dispatch.promotion import alike, as_operand, broadcast, is_number, kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import binary, renamed
 
 __all__ = [
@@ -35,7 +35,7 @@ def add(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.add(Tensor([1.0, 2.0]), 2.0))
         [3. 4.]
     """
-    x, y = promote(input, other)
+    x, y = alike(input, other)
     return x | y if x.dtype == jnp.bool_ else x + y
 
 
@@ -47,7 +47,7 @@ def sub(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.sub(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [-2. -2.]
     """
-    x, y = promote(input, other)
+    x, y = alike(input, other)
     if x.dtype == jnp.bool_:
         raise TypeError("two Bools can't be subtracted; use logical_xor.")
     return x - y
@@ -56,7 +56,7 @@ def sub(input: TensorLike, other: TensorLike) -> JaxArray:
 @operator(2, name="Sub", int_grad=True)
 def sub_method(input: TensorLike, other: TensorLike) -> JaxArray:
     """The operator - of Tensors: input - other; of two Bools where they differ."""
-    x, y = promote(input, other)
+    x, y = alike(input, other)
     return x ^ y if x.dtype == jnp.bool_ else x - y
 
 
@@ -68,7 +68,7 @@ def mul(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.mul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0])))
         [3. 8.]
     """
-    x, y = promote(input, other, scalar_tensors_yield=True)
+    x, y = alike(input, other, scalar_tensors_yield=True)
     return x & y if x.dtype == jnp.bool_ else x * y
 
 
@@ -110,11 +110,10 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
     if rounding_mode is not None:
         check_value(rounding_mode, rounding_mode in ("floor", "trunc"), "be None, 'floor' or 'trunc'", "rounding_mode")
         return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
-    x, y = promote(input, other, scalar_tensors_yield=True)
+    x, y = alike(input, other, scalar_tensors_yield=True)
     if kind_of(x.dtype) in "biu":
         # Don't promote first: the common dtype may not hold the number, as in UInt8 / -1.
         return to_float(as_operand(input)) / to_float(as_operand(other))
-    x, y = spread(x, y)
     return x / y
 
 
@@ -137,7 +136,7 @@ def floor_mod(x: TensorLike, y: TensorLike) -> JaxArray:
         >>> print(ops.floor_mod(Tensor([7, -7]), 3))
         [1 2]
     """
-    return jnp.remainder(*promote(x, y))
+    return jnp.remainder(*alike(x, y))
 
 
 @operator(2, name="Remainder", int_grad=True)
@@ -148,7 +147,7 @@ def remainder(input: TensorLike, other: TensorLike) -> JaxArray:
         >>> print(ops.remainder(Tensor([7, -7]), 3))
         [1 2]
     """
-    x, y = promote(input, other)
+    x, y = alike(input, other)
     return jnp.remainder(x, y).astype(x.dtype)
 
 
@@ -162,7 +161,7 @@ def fmod(input: TensorLike, other: TensorLike) -> JaxArray:
     """
     if not is_number(input) and kind_of(input.dtype) == "u":
         other = builtins.abs(other)  # a negative divisor would wrap; its sign does not count
-    x, y = promote(input, other, scalar_tensors_yield=True)
+    x, y = alike(input, other, scalar_tensors_yield=True)
     return jnp.fmod(x, y).astype(x.dtype)
 
 
@@ -174,7 +173,7 @@ def truncate_mod(x: TensorLike, y: TensorLike) -> JaxArray:
         >>> print(ops.truncate_mod(Tensor([7, -7]), 3))
         [ 1 -1]
     """
-    return jnp.fmod(*promote(x, y))
+    return jnp.fmod(*alike(x, y))
 
 
 @operator(2, name="TruncateDiv", int_grad=True)
@@ -185,7 +184,7 @@ def truncate_div(x: TensorLike, y: TensorLike) -> JaxArray:
         >>> print(ops.truncate_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
-    return _toward_zero(*promote(x, y))
+    return _toward_zero(*alike(x, y))
 
 
 @operator(2, name="RealDiv", int_grad=True)
@@ -196,13 +195,13 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
         >>> print(ops.tensor_div(Tensor([7, -7]), 2))
         [ 3 -3]
     """
-    x, y = spread(*promote(x, y))
+    x, y = alike(x, y)
     return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
 
 
 @operator(2, numbers=("alpha",), name="Sub", int_grad=True)
 def _sub_scaled(input, other, alpha=1):
-    x, y = promote(input, other)
+    x, y = alike(input, other)
     return x - jnp.asarray(alpha, y.dtype) * y
 
 
@@ -222,9 +221,9 @@ def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 
 
 @operator(2, name="Pow", int_grad=True)
 def _pow(input, exponent):
-    x, y = promote(input, exponent)
+    x, y = alike(input, exponent)
     if kind_of(x.dtype) == "f":
-        return _float_power(*spread(x, y))
+        return _float_power(x, y)
     return _integer_power(x, as_operand(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
 
 
@@ -298,6 +297,16 @@ float_power: Final = renamed(_float_power_of_any, "float_power", exponent="other
 float_power_ext = float_power
 
 
+def _terms(prepare, value, *operands):
+    """The operands in their common dtype and of the result's shape, and the factor in this dtype."""
+    dtype = jnp.result_type(*(prepare(v).dtype for v in operands))
+    arrays = [jnp.asarray(a).astype(dtype) for a in operands]
+    shape = jnp.broadcast_shapes(
+        *(a.shape for a in arrays)
+    )  # so that the gradients of empty results are zeros, not 0 times an infinity
+    return *(broadcast(a, shape) for a in arrays), jnp.asarray(value).astype(dtype)
+
+
 @operator(4, int_grad=True)
 def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: TensorLike = 1) -> JaxArray:
     """input + value * tensor1 * tensor2, elementwise with broadcasting.
@@ -306,9 +315,7 @@ def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
         >>> print(ops.addcmul(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 6. ]
     """
-    dtype = jnp.result_type(*(as_operand(v).dtype for v in (input, tensor1, tensor2)))
-    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
-    x, y, z = jnp.broadcast_arrays(x, y, z)  # so that the gradients of empty results are zeros, not 0 times an infinity
+    x, y, z, v = _terms(as_operand, value, input, tensor1, tensor2)
     return x + v * y * z
 
 
@@ -320,9 +327,7 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
         >>> print(ops.addcdiv(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), Tensor([1.0, 2.0]), 0.5))
         [2.5 3. ]
     """
-    dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
-    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
-    x, y, z = jnp.broadcast_arrays(x, y, z)
+    x, y, z, v = _terms(to_float, value, input, tensor1, tensor2)
     return x + v * y / z
 
 

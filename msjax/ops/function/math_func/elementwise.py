@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, as_operand, kind_of, promote, require_same_dtype, to_float
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, alike, as_operand, kind_of, require_same_dtype, spread, to_float
 from msjax.ops.function.math_func.tables import binary, with_slopes
 
 __all__ = [
@@ -154,7 +154,7 @@ def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
         [2. 8.]
     """
     power = jnp.power(2.0, to_float(other))
-    x, power = promote(x, power, scalar_tensors_yield=True)
+    x, power = alike(x, power, scalar_tensors_yield=True)
     return x * power
 
 
@@ -166,8 +166,8 @@ def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
         >>> print(ops.lerp(Tensor([1.0, 2.0]), Tensor([3.0, 4.0]), 0.5))
         [2. 3.]
     """
-    x, y = promote(input, end)
-    return _between(x, y, jnp.asarray(weight).astype(x.dtype))
+    x, y = alike(input, end)
+    return _between(*spread(x, y, jnp.asarray(weight).astype(x.dtype)))
 
 
 # From the nearer end, so that it is exact at both, and an infinite one stays what it is.
@@ -193,10 +193,10 @@ def _clamp(input, min, max):
     if kind_of(x.dtype) == "f":
         x = jnp.where(x == x, x, jax.lax.stop_gradient(x))  # no gradient flows to NaN
     if min is not None:
-        x, low = promote(x, min)
+        x, low = alike(x, min)
         x = jnp.where(_or_nan(x < low, low), low, x)
     if max is not None:
-        x, high = promote(x, max)
+        x, high = alike(x, max)
         x = jnp.where(_or_nan(x > high, high), high, x)
     return x
 

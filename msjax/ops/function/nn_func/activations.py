@@ -14,7 +14,7 @@ from msjax.core.base.typing import Axes, JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, rounded_once, to_float, typed
+from msjax.ops.dispatch.promotion import as_operand, broadcast, kind_of, need_floats, rounded_once, to_float, typed
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of, wide_slope
 from msjax.ops.function.math_func.tables import of_floats, only_of_floats, unary, with_slopes
@@ -323,7 +323,7 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
             raise ValueError(f"'weight' should have one element or one for each channel of {x.shape}, but has {w.size}.")
         w = w.reshape((-1,) + (1,) * (x.ndim - 2))
     # The product is of zeros where x is taken itself: the weight's slope would be NaN at infinity.
-    return jnp.where(x > 0, x, w * jnp.where(x > 0, 0, x))
+    return jnp.where(x > 0, x, broadcast(w, x.shape) * jnp.where(x > 0, 0, x))
 
 
 @partial(Op, "rrelu")

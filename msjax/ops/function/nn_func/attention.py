@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_one_of, check_value
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import broadcast
 from msjax.ops.function.nn_func.activations import softmax_along
 
 __all__ = ["flash_attention_score", "multi_head_attention_forward"]
@@ -23,7 +24,7 @@ UNLIMITED = 2**31 - 1
 
 def _project(x, weight, bias):
     out = jnp.matmul(x, weight.T)
-    return out if bias is None else out + bias
+    return out if bias is None else out + broadcast(bias, out.shape)
 
 
 def _masked(scores, mask):

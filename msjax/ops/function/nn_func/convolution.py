@@ -12,6 +12,7 @@ from msjax.core.base.typing import Axes, PadWidths
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import broadcast
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import Ints, n_ints, same_pads
 
@@ -226,7 +227,7 @@ def _bias_add(input_x, bias, axis):
             f"the bias should have shape ({input_x.shape[axis]},), the size of axis {axis} of an input of shape "
             f"{input_x.shape}, but its shape is {bias.shape}."
         )
-    return input_x + bias.reshape([-1 if i == axis % input_x.ndim else 1 for i in range(input_x.ndim)])
+    return input_x + broadcast(bias.reshape([-1 if i == axis % input_x.ndim else 1 for i in range(input_x.ndim)]), input_x.shape)
 
 
 def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.engine.settings.precision import conv_precision
 from msjax.ops.dispatch.platforms import on_cpu
-from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.dispatch.promotion import broadcast, kind_of
 from msjax.ops.function.nn_func.depthwise import (
     Windows,
     convolve_each_channel,
@@ -426,7 +426,7 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
         raise ValueError(f"an output of {sizes} belongs to an input of {expected}, but the input's shape is {x.shape}.")
     out = deconvolve(x, weight.astype(x.dtype), stride, padding, dilation, group, sizes)
     if bias is not None:
-        out = out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+        out = out + broadcast(bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2)), out.shape)
     return pad_spatial(out, [(0, n) for n in tail]) if any(tail) else out
 
 

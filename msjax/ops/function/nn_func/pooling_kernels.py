@@ -15,6 +15,7 @@ from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.op import Op
 from msjax.ops.dispatch.platforms import on_cpu
 from msjax.ops.dispatch.promotion import rounded_once, to_float
+from msjax.ops.function.math_func.norms import root
 from msjax.ops.function.nn_func.separate_windows import MAX_UNROLLED, axes_of, is_chosen, spread_where_chosen, woven_where_chosen
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, pads_of_max_pool, pads_of_pool, steps
 
@@ -397,7 +398,7 @@ def ADAPTIVE_AVG_POOL(x, outs):
 @functools.partial(Op, "LpPool")
 def LP_POOL(x, norm_type, kernel, stride, pads, counted):
     mean = _avg_pool(jnp.power(to_float(x), norm_type), kernel, stride, pads, counted, None)
-    return jnp.power(jnp.sign(mean) * jnp.maximum(jnp.abs(mean), 0) * math.prod(kernel), 1.0 / norm_type)
+    return root(mean * math.prod(kernel), norm_type)
 
 
 # ---- back to where the largest were
