@@ -163,10 +163,7 @@ class SequentialCell(_Numbered):
 
     def __delitem__(self, index):
         members = list(self.name_cells_all().items())
-        if isinstance(index, slice):
-            del members[index]
-        else:
-            del members[self._at(index)]
+        del members[index if isinstance(index, slice) else self._at(index)]
         numbered = all(name.isdigit() for name, _ in members)
         self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
         self._length = len(self)
@@ -207,10 +204,7 @@ class CellList(_Numbered):
 
     def __delitem__(self, index):
         members = self._members()
-        if isinstance(index, slice):
-            del members[index]
-        else:
-            del members[self._at(index)]
+        del members[index if isinstance(index, slice) else self._at(index)]
         self._number(members)
 
     def insert(self, index: int, cell: Cell) -> None:

@@ -8,7 +8,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func.diagonals import diag_embed, tril, triu
+from msjax.ops.function.array_func.diagonals import diag_embed, matrix_diag_part, tril, triu
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
@@ -65,11 +65,6 @@ class Triu(Cell):
         return triu(x, k)
 
 
-@operator(int_grad=True, name="MatrixDiagPart")
-def _matrix_diag_part(x):
-    return jnp.diagonal(x, axis1=-2, axis2=-1)
-
-
 @operator(2, int_grad=True, name="MatrixSetDiag")
 def _matrix_set_diag(x, diagonal):
     i = jnp.arange(min(x.shape[-2:]))
@@ -116,7 +111,7 @@ class MatrixDiagPart(Cell):
 
     def construct(self, input_x: Tensor) -> Tensor:
         _check_matrix(input_x, "MatrixDiagPart")
-        return _matrix_diag_part(input_x)
+        return matrix_diag_part(input_x, 0, 0)
 
 
 class MatrixSetDiag(Cell):

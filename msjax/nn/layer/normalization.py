@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -29,9 +29,13 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "Insta
 
 
 class _MovingNorm(Cell):
-    """Base of layers with moving statistics; subclasses set `ndims`, the allowed numbers of input axes."""
+    """Base of layers with moving statistics; `ndims` are the allowed numbers of input axes."""
 
-    ndims = (4,)
+    ndims: ClassVar[tuple[int, ...]] = (4,)
+
+    def __init_subclass__(cls, ndims: tuple[int, ...] | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.ndims = ndims or cls.ndims
 
     def __init__(self, num_features, eps, momentum, affine, inits, dtype):
         super().__init__()
@@ -45,12 +49,20 @@ class _MovingNorm(Cell):
         self.gamma: Parameter = Parameter(gamma, name="gamma", requires_grad=affine)
         self.beta: Parameter = Parameter(beta, name="beta", requires_grad=affine)
 
-    def _check(self, x):
+    def _operands(self, x):
         if x.ndim not in self.ndims or x.shape[1] != self.num_features:
             raise ValueError(
                 f"For '{type(self).__name__}', the input should have {' or '.join(map(str, self.ndims))} axes, and "
                 f"{self.num_features} channels (axis 1), but its shape is {x.shape}."
             )
+        return x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps)
+
+    def _moved(self, op, x, old):
+        """What an operator of training returns; the statistics that it moves, `old` being their share that stays, are kept."""
+        out, mean, variance = apply(op, (*self._operands(x), old, 1 - old))
+        self.moving_mean._set_value(mean._value)
+        self.moving_variance._set_value(variance._value)
+        return out
 
     def _shown_momentum(self):
         return self.momentum
@@ -86,21 +98,9 @@ class _BatchNorm(_MovingNorm):
         self.use_batch_statistics = use_batch_statistics
 
     def construct(self, x):
-        self._check(x)
-        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
         if self.use_batch_statistics if self.use_batch_statistics is not None else self.training:
-            old = float(self.momentum)
-            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, (*operands, old, 1 - old))
-            self.moving_mean._set_value(mean._value)
-            self.moving_variance._set_value(variance._value)
-            return out
-        return apply(ops.BATCH_NORM_EVAL, operands)
-
-
-class BatchNorm1d(_BatchNorm):
-    """Batch normalization of inputs (N, C) or (N, C, L); see `BatchNorm2d`."""
-
-    ndims = (2, 3)
+            return self._moved(ops.BATCH_NORM_TRAIN, x, float(self.momentum))
+        return apply(ops.BATCH_NORM_EVAL, self._operands(x))
 
 
 class BatchNorm2d(_BatchNorm):
@@ -154,7 +154,7 @@ class BatchNorm3d(Cell):
         return self.bn2d(x.reshape((n, c, d * h, w))).reshape((n, c, d, h, w))
 
 
-class SyncBatchNorm(_BatchNorm):
+class SyncBatchNorm(_BatchNorm, ndims=(2, 3, 4, 5)):
     """Batch normalization whose statistics are those of all devices.
 
     A compiled network sees the whole batch, also where it is spread over devices, so that this is batch normalization.
@@ -164,8 +164,6 @@ class SyncBatchNorm(_BatchNorm):
         num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
             use_batch_statistics, dtype: as of `BatchNorm2d`.
     """
-
-    ndims = (2, 3, 4, 5)
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
@@ -193,19 +191,7 @@ class _InstanceNorm(_MovingNorm):
         super().__init__(num_features, eps, momentum, affine, (gamma_init, beta_init, "zeros", "ones"), dtype)
 
     def construct(self, x):
-        self._check(x)
-        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
-        old = 1 - float(self.momentum)
-        out, mean, variance = apply(ops.INSTANCE_NORM_TRAIN, (*operands, old, 1 - old))
-        self.moving_mean._set_value(mean._value)
-        self.moving_variance._set_value(variance._value)
-        return out
-
-
-class InstanceNorm1d(_InstanceNorm):
-    """Instance normalization of inputs (N, C, L); see `InstanceNorm2d`."""
-
-    ndims = (3,)
+        return self._moved(ops.INSTANCE_NORM_TRAIN, x, 1 - float(self.momentum))
 
 
 class InstanceNorm2d(_InstanceNorm):
@@ -220,10 +206,9 @@ class InstanceNorm2d(_InstanceNorm):
         (1, 3, 4, 4)
     """
 
-    ndims = (4,)
 
-
-class InstanceNorm3d(_InstanceNorm):
-    """Instance normalization of inputs (N, C, D, H, W); see `InstanceNorm2d`."""
-
-    ndims = (5,)
+# fmt: off
+class BatchNorm1d(_BatchNorm, ndims=(2, 3)): """Batch normalization of inputs (N, C) or (N, C, L); see `BatchNorm2d`."""
+class InstanceNorm1d(_InstanceNorm, ndims=(3,)): """Instance normalization of inputs (N, C, L); see `InstanceNorm2d`."""
+class InstanceNorm3d(_InstanceNorm, ndims=(5,)): """Instance normalization of inputs (N, C, D, H, W); see `InstanceNorm2d`."""
+# fmt: on
