@@ -164,3 +164,9 @@ def test_distributions_of_programs():
     ):
         with pytest.raises(error, match="For 'LogNormal'"):
             msd.LogNormal(**wrong)
+
+
+def test_the_slope_of_a_power_of_zero_is_that_of_the_exponential_below_minus_one():
+    x = Tensor([-2.0, -1.0])
+    assert ms.grad(msb.PowerTransform(0.0).forward)(x).tolist() == msb.PowerTransform(0.0).forward(x).tolist()
+    assert ms.grad(msb.PowerTransform(0.0).forward_log_jacobian)(x).tolist() == [1, 1]

@@ -134,20 +134,22 @@ class PowerTransform(Bijector):
 
     power: Tensor = _read_only("_power", "c.")
 
-    def _forward(self, value):
+    def _parts(self, value):
+        """c; 1 where that is 0; and 0 there in the place of the value, of which the formula for other c would have no slope."""
         power = self.cast_param_by_value(value, self._power)
-        safe = ops.where(power == 0, ops.ones_like(power), power)
-        return ops.where(power == 0, ops.exp(value), ops.exp(ops.log1p(value * safe) / safe))
+        return power, ops.where(power == 0, 1.0, power), ops.where(power == 0, 0.0, value)
+
+    def _forward(self, value):
+        power, safe, other = self._parts(value)
+        return ops.where(power == 0, ops.exp(value), ops.exp(ops.log1p(other * safe) / safe))
 
     def _inverse(self, value):
-        power = self.cast_param_by_value(value, self._power)
-        safe = ops.where(power == 0, ops.ones_like(power), power)
+        power, safe, _ = self._parts(value)
         return ops.where(power == 0, ops.log(value), ops.expm1(ops.log(value) * safe) / safe)
 
     def _forward_log_jacobian(self, value):
-        power = self.cast_param_by_value(value, self._power)
-        safe = ops.where(power == 0, ops.ones_like(power), power)
-        return ops.where(power == 0, value, (1 / safe - 1) * ops.log1p(value * safe))
+        power, safe, other = self._parts(value)
+        return ops.where(power == 0, value, (1 / safe - 1) * ops.log1p(other * safe))
 
     def _inverse_log_jacobian(self, value):
         return (self.cast_param_by_value(value, self._power) - 1) * ops.log(value)
