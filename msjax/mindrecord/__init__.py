@@ -1,16 +1,9 @@
 """MindRecord files: written with `FileWriter`, read with `FileReader` or `dataset.MindDataset`."""
 
 from msjax.core.base.lazy import on_first_use
-from msjax.mindrecord.converters import (
-    Cifar10ToMR as Cifar10ToMR,
-    Cifar100ToMR as Cifar100ToMR,
-    CsvToMR as CsvToMR,
-    ImageNetToMR as ImageNetToMR,
-    MnistToMR as MnistToMR,
-    TFRecordToMR as TFRecordToMR,
-)
-from msjax.mindrecord.reader import FileReader as FileReader
-from msjax.mindrecord.writer import FileWriter as FileWriter
+from msjax.mindrecord.converters import Cifar10ToMR, Cifar100ToMR, CsvToMR, ImageNetToMR, MnistToMR, TFRecordToMR
+from msjax.mindrecord.reader import FileReader
+from msjax.mindrecord.writer import FileWriter
 
 __all__ = ["Cifar10ToMR", "Cifar100ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MnistToMR", "TFRecordToMR"]
 

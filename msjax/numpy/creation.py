@@ -49,7 +49,7 @@ def array(obj: ArrayLike, dtype: DTypeLike | None = None, copy: bool = True, ndm
         >>> print(mnp.array([1, 2, 3]))
         [1 2 3]
     """
-    out = as_type(tensor(obj) if not isinstance(obj, Tensor) else obj, _type(dtype))
+    out = as_type(tensor(obj), _type(dtype))
     if out.ndim < ndmin:
         out = ops.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     return ops.identity(out) if out is obj else out
@@ -57,7 +57,7 @@ def array(obj: ArrayLike, dtype: DTypeLike | None = None, copy: bool = True, ndm
 
 def asarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
     """A Tensor of numbers, lists or arrays; a Tensor of the right type as it is."""
-    return as_type(tensor(a), _type(dtype)) if dtype is not None else tensor(a)
+    return as_type(tensor(a), _type(dtype))
 
 
 def asfarray(a: ArrayLike, dtype: DTypeLike = mstype.float32) -> Tensor:

@@ -140,12 +140,7 @@ def mean(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False, dtype: 
 @functools.cache
 def _moment(name):
     function = getattr(jnp, name)
-
-    @operator(1, name=name)
-    def kernel(a, axis, ddof, keepdims):
-        return function(a, axis, keepdims=keepdims, **({} if name.endswith("mean") else {"ddof": ddof}))
-
-    return kernel
+    return operator(1, name=name)(lambda a, axis, ddof, keepdims: function(a, axis, ddof=ddof, keepdims=keepdims))
 
 
 def std(x: ArrayLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> Tensor:

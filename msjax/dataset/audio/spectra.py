@@ -364,7 +364,7 @@ class ComplexNorm(AudioTransform):
         self.power = check_real(power, "power", "ComplexNorm", low=0)
 
     def _sound(self, sound):
-        return _magnitude(sound, self.power)
+        return (sound**2).sum(-1) ** (self.power / 2)
 
 
 class Angle(AudioTransform):
@@ -378,10 +378,10 @@ class Angle(AudioTransform):
     _least = 2
 
     def _sound(self, sound):
-        return _angle(sound)
+        return np.arctan2(sound[..., 1], sound[..., 0])
 
 
-class Magphase(AudioTransform):
+class Magphase(ComplexNorm):
     """Magnitudes to the exponent `power`, by default 1.0, and angles, of complex numbers whose parts are the last dimension.
 
     Example:
@@ -389,19 +389,8 @@ class Magphase(AudioTransform):
         (array([3.], dtype=float32), array([0.], dtype=float32))
     """
 
-    _least = 2
-
     def __init__(self, power: float = 1.0):
         self.power = check_float(power, "power", "Magphase", low=0)
 
     def _sound(self, sound):
-        return _magnitude(sound, self.power), _angle(sound)
-
-
-def _magnitude(sound, power):
-    """That of complex numbers whose parts are the last dimension, to a power."""
-    return (sound**2).sum(-1) ** (power / 2)
-
-
-def _angle(sound):
-    return np.arctan2(sound[..., 1], sound[..., 0])
+        return super()._sound(sound), Angle()._sound(sound)
