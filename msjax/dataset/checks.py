@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_int, check_kind, check_number, check_type, check_value, is_int, is_number
 from msjax.core.base.errors import describe
 from msjax.dataset import config
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from enum import Enum
-
 
 LARGEST = INT32_MAX = 2**31 - 1
 # MindSpore's names for limits, which programs import.

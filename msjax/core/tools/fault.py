@@ -5,18 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.core.base.errors import describe
+from msjax.core.base.libraries import Line
 from msjax.core.hooks.hook import HookSite
 from msjax.core.models.hooked import unhooked
 from msjax.core.page.viewed import Viewed
-
-if TYPE_CHECKING:
-    from msjax.core.base.libraries import Line
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from msjax.dataset.operations.map import RowChain, RowWork
 from msjax.dataset.operations.shared import is_image_transform
 from msjax.dataset.transforms.base import OF_BATCHES
 from msjax.dataset.values import is_pil, is_text
 from msjax.dataset.vision.pixels import Pixels, tight
 from msjax.dataset.vision.values import HWC2CHW, Normalize, normalize_to_channels_in_front
-
-if TYPE_CHECKING:
-    from msjax.dataset.operations.map import RowChain, RowWork
 
 # Values of a batch of which the results of one transform stay in the cache for the next one, in bytes.
 _CACHE = 2**18

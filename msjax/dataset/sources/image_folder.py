@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_bool, check_kind, is_int
 from msjax.dataset.checks import check_decrypt, check_folder, refuse_cache
 from msjax.dataset.operations.shared import row_error
+from msjax.dataset.samplers import Sampler
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import FileRow
 from msjax.dataset.vision.image import decode_image, file_bytes
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 
 class ImageFolderDataset(MappableDataset):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,13 @@ from msjax.dataset.samplers import (
     BuiltinSampler,
     DistributedSampler,
     RandomSampler,
+    Sampler,
     SequentialSampler,
     SubsetRandomSampler,
     SubsetSampler,
     as_sampler,
     indices_of,
 )
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 
 class MappableDataset(Dataset):

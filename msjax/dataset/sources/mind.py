@@ -5,18 +5,16 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_type
 from msjax.dataset.checks import check_data
 from msjax.dataset.enums import Shuffle
+from msjax.dataset.samplers import Sampler
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.mindrecord.reader import chosen_columns, open_files
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 
 class MindDataset(MappableDataset):

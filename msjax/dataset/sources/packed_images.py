@@ -6,17 +6,15 @@ import glob
 import os
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.dataset.checks import check_folder, check_usage, refuse_cache
+from msjax.dataset.samplers import Sampler
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 from msjax.mindrecord.idx import read_idx
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 __all__ = ["Cifar100Dataset", "Cifar10Dataset", "FashionMnistDataset", "KMnistDataset", "MnistDataset"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.parallel import ordered_map
+from msjax.dataset.samplers import Sampler
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, numpy_dtype, owned, same_type
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
 
 __all__ = ["GeneratorDataset", "NumpySlicesDataset"]
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.core.base.checks import check_bool, check_number, check_value, is_number
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Inter
-from msjax.dataset.vision.image import ImageTransform, flip, pillow, resampling, size_of, through_pil
+from msjax.dataset.vision.image import ImageLike, ImageTransform, flip, pillow, resampling, size_of, through_pil
 from msjax.dataset.vision.sizes import check_fill
-
-if TYPE_CHECKING:
-    from msjax.dataset.vision.image import ImageLike
 
 __all__ = [
     "Affine", "HorizontalFlip", "RandomAffine", "RandomHorizontalFlip", "RandomRotation", "RandomVerticalFlip", "Rotate",

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.core.base.checks import check_int, check_number, check_value, is_number
 from msjax.dataset.checks import check_data, check_numbers
 from msjax.dataset.values import is_pil
-from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
-
-if TYPE_CHECKING:
-    from msjax.dataset.vision.image import ImageLike
+from msjax.dataset.vision.image import ImageLike, ImageTransform, pillow, through_pil
 
 __all__ = [
     "AdjustBrightness", "AdjustContrast", "AdjustGamma", "AdjustHue", "AdjustSaturation", "AdjustSharpness", "AutoContrast",

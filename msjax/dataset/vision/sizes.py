@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from msjax.dataset.checks import check_data, check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
-from msjax.dataset.vision.image import ImageTransform, crop, decode_image, flip, pad, resize, size_of
-
-if TYPE_CHECKING:
-    from msjax.dataset.vision.image import ImageLike
+from msjax.dataset.vision.image import ImageLike, ImageTransform, crop, decode_image, flip, pad, resize, size_of
 
 __all__ = [
     "CenterCrop", "Crop", "FiveCrop", "Pad", "PadToSize", "RandomCrop", "RandomCropDecodeResize", "RandomResize",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ from msjax.core.base.checks import check_bool, check_int, check_kind, check_numb
 from msjax.dataset.checks import check_data, check_enum, check_numbers
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Inter
-from msjax.dataset.vision.image import ImageTransform, pillow, resampling, size_of, through_pil
-
-if TYPE_CHECKING:
-    from msjax.dataset.vision.image import ImageLike
+from msjax.dataset.vision.image import ImageLike, ImageTransform, pillow, resampling, size_of, through_pil
 
 __all__ = ["Erase", "LinearTransformation", "Perspective", "RandomLighting", "RandomPerspective"]
 

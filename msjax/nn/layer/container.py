@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+from typing import Any, Self
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_int, check_kind, check_type, check_value, is_int
 from msjax.core.base.errors import describe
 from msjax.nn.cell.base import Cell
-
-if TYPE_CHECKING:
-    from collections.abc import ItemsView, KeysView, ValuesView
-
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]
 

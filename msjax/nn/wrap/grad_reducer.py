@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_positive_int
 from msjax.engine.processes.groups import PROCESSES, WORLD_NAMES
@@ -12,10 +12,6 @@ from msjax.engine.settings import parallel
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Identity
 from msjax.ops.function.collectives import broadcast, reduce_gradients
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
-
 
 __all__ = ["DistributedGradReducer"]
 
