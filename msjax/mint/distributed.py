@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
-from msjax import communication
+from msjax import communication, ops
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle, handle_if
@@ -101,8 +102,6 @@ def get_world_size(group: str | None = None) -> int:
 
 def get_backend(group: str | None = None) -> str:
     """The name of the communication library: "nccl" between GPUs, "mccl" between CPUs."""
-    import jax
-
     PROCESSES.group(group)
     return "nccl" if jax.default_backend() == "gpu" else "mccl"
 
@@ -195,8 +194,6 @@ def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Put the Tensor with this process's number of the list of the process `src` into `tensor`."""
-    from msjax import ops
-
     found = PROCESSES.group(group)
     if found.number_of(src) == found.rank:
         _check_length(scatter_list, group, "scatter")
@@ -210,8 +207,6 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: str | None = None, async_op: bool = False
 ) -> CommHandle | None:
     """Send each process a Tensor of one list, of the same shape, and put what comes from each into the other list."""
-    from msjax import ops
-
     _check_length(input_tensor_list, group, "all_to_all")
     exchanged = collectives.all_to_all(ops.stack(list(input_tensor_list)), 0, 0, _name(group))
     return _put_all(output_tensor_list, list(exchanged), async_op, "all_to_all")
