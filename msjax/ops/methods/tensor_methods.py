@@ -1,7 +1,5 @@
 """The attributes of Tensor that this floor and the tape's attach: its base, as type checkers see it."""
 
-from __future__ import annotations
-
 from msjax.common.bases import TensorBase
 from msjax.engine.autograd.imperative import GradientMethods
 from msjax.engine.autograd.memory import MemoryMethods

@@ -1,7 +1,5 @@
 """Windows that don't overlap: the gradient of their maxima, given the place of each in its window; convolutions as products, for CPUs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The gradient of a convolution's weight on CPUs, for a few examples at a time."""
 
-from __future__ import annotations
-
 import math
 
 import jax
