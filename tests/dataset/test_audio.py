@@ -217,3 +217,10 @@ def test_stretching_keeps_frequencies():
         audio.PhaseVocoder(0.5, np.zeros((3, 1)))(parts)
     with pytest.raises(RuntimeError, match="should have 40 frequencies, but has 41"):
         audio.TimeStretch(40, 40)(parts)
+
+
+@pytest.mark.parametrize(
+    "transform", [audio.LFilter([1.0, 0.0], [0.5, 0.5]), audio.Biquad(0.5, 0.5, 0.0, 1.0, 0.0, 0.0), audio.RiaaBiquad(44100)]
+)
+def test_filters_of_half_precision_give_half_precision(transform):
+    assert transform(np.ones(4, np.float16)).dtype == np.float16 and audio.Gain()(np.ones(4, np.float16)).dtype == np.float32

@@ -13,13 +13,13 @@ from msjax.dataset.transforms.base import Transform
 class AudioTransform(Transform):
     """The base of transforms of sounds: of arrays of (..., time), or of (..., frequency, time).
 
-    Numbers are calculated with 64 bits. A result has the input's type where that is float64, and is float32 otherwise. A transform
-    defines `_sound`, of one array of float64.
+    Numbers are calculated with 64 bits. A result has the input's type where that is float64 (or, of a filter, float16), and is float32
+    otherwise. A transform defines `_sound`, of one array of float64.
     """
 
     # The number of dimensions that an input has at least.
     _least = 1
-    _always_float32 = False
+    _kept: tuple[Any, ...] = (np.float64,)  # the types of an input that its result has, too
     _sound: Callable[[np.ndarray], Any]
 
     def _apply(self, *arrays: np.ndarray):
@@ -32,7 +32,7 @@ class AudioTransform(Transform):
             raise RuntimeError(
                 f"{type(self).__name__}: the input should hold numbers, of shape {shape}, but is {array.dtype} of shape {array.shape}."
             )
-        kind = np.float64 if array.dtype == np.float64 and not self._always_float32 else np.float32
+        kind = array.dtype if array.dtype in self._kept else np.float32
         result = self._sound(array.astype(np.float64))
         if isinstance(result, tuple):
             return tuple(r.astype(kind) for r in result)

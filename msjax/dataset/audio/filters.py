@@ -25,7 +25,11 @@ def _filtered(sound, b, a, clamp=True):
     return np.clip(result, -1.0, 1.0) if clamp else result
 
 
-class LFilter(AudioTransform):
+class _Filter(AudioTransform):
+    _kept = (np.float64, np.float16)
+
+
+class LFilter(_Filter):
     """A filter of any order, given by its coefficients.
 
     Args:
@@ -59,7 +63,7 @@ class Filtfilt(LFilter):
         return _filtered(forward[..., ::-1], self.b_coeffs, self.a_coeffs, self.clamp)[..., ::-1]
 
 
-class Biquad(AudioTransform):
+class Biquad(_Filter):
     """A filter of the second order, given by its coefficients.
 
     Args:
@@ -82,7 +86,7 @@ class Biquad(AudioTransform):
         return _filtered(sound, self._coefficients[:3], self._coefficients[3:])
 
 
-class _Band(AudioTransform):
+class _Band(_Filter):
     """A filter around a frequency, whose coefficients `_design` gives.
 
     Args:
@@ -264,7 +268,7 @@ _RIAA = {
 }
 
 
-class RiaaBiquad(AudioTransform):
+class RiaaBiquad(_Filter):
     """Undoes the curve that records are cut with; `sample_rate` is 44100, 48000, 88200 or 96000.
 
     Example:

@@ -159,7 +159,7 @@ class DetectPitchFrequency(AudioTransform):
         [400.0, 400.0]
     """
 
-    _always_float32 = True
+    _kept = ()
 
     def __init__(
         self, sample_rate: int, frame_time: float = 0.01, win_length: int = 30, freq_low: int = 85, freq_high: int = 3400
