@@ -126,9 +126,13 @@ def test_images_with_labels(tmp_path):
     of = lambda name: str(tmp_path / name)  # noqa: E731
     assert shades("Food101Dataset", of("food")) == (["image", "label"], [[1, "pie"], [2, "tea"]])
     assert shades("Food101Dataset", of("food"), "train")[1] == [[2, "tea"]]
-    assert shades("LSUNDataset", of("lsun"), "train")[1] == [[3, 0], [4, 1]] and shades("LSUNDataset", of("lsun"), "val")[1] == [
-        [5, 0]
-    ]
+    assert shades("LSUNDataset", of("lsun"), "train")[1] == [[3, 0], [4, 1]] and shades("LSUNDataset", of("lsun"), "valid")[
+        1
+    ] == [[5, 0]]
+    assert shades("LSUNDataset", of("lsun"), "train", ["sea", "bed"])[1] == [[3, 0], [4, 1]]
+    for classes in ("sea", ["sea", 3]):
+        with pytest.raises(TypeError, match="'classes'"):
+            ds.LSUNDataset(of("lsun"), "train", classes)
     assert shades("LSUNDataset", of("lsun"), "train", ["sea"])[1] == [[4, 0]]
     assert shades("OmniglotDataset", of("omni"))[1] == [[6, 0], [7, 1]]
     assert shades("RenderedSST2Dataset", of("sst"), "train")[1] == [[8, 0], [9, 1]]
@@ -292,9 +296,15 @@ def test_boxes_and_attributes(tmp_path):
     assert shades("WIDERFaceDataset", of("wider"), "valid")[1] == [[7, [[1, 2, 3, 4]], [5], [6], [7], [9], [10], [8]]]
     assert shades("ManifestDataset", of("list.json"))[1] == [[3, 0]]
     assert ds.ManifestDataset(of("list.json")).num_classes() == 1
-    for wrong in ({"task": "Some"}, {"class_indexing": {"dog": 9}}, {"task": "Detection", "usage": "nowhere"}):
-        with pytest.raises(ValueError):
-            rows("VOCDataset", of("voc"), **wrong)
+    for kind, name, wrong in (
+        (ValueError, "task", {"task": "Some"}), (TypeError, "task", {"task": 3}), (ValueError, "class_indexing", {"class_indexing": {"dog": 9}}),
+        (TypeError, "class_indexing", {"task": "Detection", "class_indexing": 3}), (ValueError, "usage", {"task": "Detection", "usage": "nowhere"}),
+    ):  # fmt: skip
+        with pytest.raises(kind, match=f"'{name}'"):
+            ds.VOCDataset(of("voc"), **wrong)
+    for kind, name, wrong in ((ValueError, "task", ("notes.json", "Some")), (ValueError, "annotation_file", ("none.json",))):
+        with pytest.raises(kind, match=f"'{name}'"):
+            ds.CocoDataset(of("coco"), of(wrong[0]), *wrong[1:])
     write_to(tmp_path, {"voc/Annotations/1.xml": "<annotation>"})
     with pytest.raises(RuntimeError, match="no XML file"):
         rows("VOCDataset", of("voc"), "Detection")

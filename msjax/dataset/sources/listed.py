@@ -54,6 +54,7 @@ class ListedDataset(MappableDataset):
             options["usage"] = check_usage(options["usage"] or [*self._parts][-1], tuple(self._parts), who)
         common = [options.pop(name) for name in _COMMON]
         super().__init__(*common)
+        self._columns()  # where they are a function, it checks the options
 
     def _columns(self):
         columns = self._known_columns
@@ -145,7 +146,7 @@ def listed(
     A row has a value for each column: an array, an `Image` or a `Sound`. The function's docstring says what the dataset is.
 
     Args:
-        columns: their names, or a function of the options.
+        columns: their names, or a function of the options, which checks these.
         parameters: all parameters in their order, with defaults, as text.
         usages: what `usage` may be, the default last; "all" is None. Empty if there is no such option, or it may be anything. With "=", and for one
             with "+", what stands in its place: the function is called for each part, one after the other.

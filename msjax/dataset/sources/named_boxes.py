@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from msjax.core.base.checks import check_one_of, check_value
+from msjax.core.base.checks import check_one_of, check_str, check_type, check_value
 from msjax.dataset.sources.listed import IMAGES, Image, files_in, folders_in, lines_of, listed
 
 __all__ = ["CelebADataset", "CityscapesDataset", "CocoDataset", "KITTIDataset", "VOCDataset", "WIDERFaceDataset"]
@@ -116,7 +116,10 @@ def _coco_classes(o):
 
 
 def _coco_columns(o):
-    return ("image", *_COCO[check_one_of(o["task"], tuple(_COCO), "task", "CocoDataset")])
+    check_str(o["annotation_file"], "annotation_file", "CocoDataset")
+    check_value(o["annotation_file"], os.path.isfile(o["annotation_file"]), "be a file", "annotation_file", "CocoDataset")
+    check_one_of(check_str(o["task"], "task", "CocoDataset"), tuple(_COCO), "task", "CocoDataset")
+    return ("image", *_COCO[o["task"]])
 
 
 @listed(
@@ -164,10 +167,18 @@ _VOC = {"Segmentation": ("target",), "Detection": ("bbox", "label", "difficult",
 
 
 def _voc_columns(o):
-    who, task = "VOCDataset", check_one_of(o["task"], tuple(_VOC), "task", "VOCDataset")
-    fits = o["class_indexing"] is None or task == "Detection"
-    check_value(o["class_indexing"], fits, "be None but for Detection", "class_indexing", who)
-    check_value(o["usage"], os.path.isfile(_voc_list(o)), f"name a file, as {_voc_list(o)} would be", "usage", who)
+    who = "VOCDataset"
+    task = check_one_of(check_str(o["task"], "task", who), tuple(_VOC), "task", who)
+    if o["class_indexing"] is not None:
+        check_value(o["class_indexing"], task == "Detection", "be None but for Detection", "class_indexing", who)
+        check_type(o["class_indexing"], dict, "class_indexing", who)
+    check_value(
+        check_str(o["usage"], "usage", who),
+        os.path.isfile(_voc_list(o)),
+        f"name a file, as {_voc_list(o)} would be",
+        "usage",
+        who,
+    )
     return ("image", *_VOC[task])
 
 

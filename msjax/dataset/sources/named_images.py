@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_one_of
+from msjax.core.base.checks import check_one_of, check_str
+from msjax.dataset.checks import check_list
 from msjax.dataset.sources.listed import IMAGES, OTHERS, Image, files_in, folders_in, lines_of, listed
 from msjax.dataset.vision.image import decode_image
 from msjax.mindrecord.idx import read_idx
@@ -41,15 +42,21 @@ def Food101Dataset(o):
     return [(Image(os.path.join(o["dataset_dir"], "images", f"{name}.jpg")), np.array(name.partition("/")[0])) for name in names]
 
 
-@listed(_LABELLED, f"dataset_dir usage classes {IMAGES}", "train test val all")
+def _lsun_columns(o):
+    for name in check_list(o["classes"], "classes", "LSUNDataset") if o["classes"] else ():
+        check_str(name, "classes", "LSUNDataset")
+    return _LABELLED
+
+
+@listed(_lsun_columns, f"dataset_dir usage classes {IMAGES}", "train test valid=val all", shown="`image`, `label`")
 def LSUNDataset(o):
-    """Images of scenes, in folders such as ``bedroom_train``."""
+    """Images of scenes, in folders such as ``bedroom_train`` and ``bedroom_val``."""
     usage, classes = o["usage"], o["classes"]
     if usage == "test":
         return [(Image(path), _label(0)) for path in files_in(os.path.join(o["dataset_dir"], "test"), *_PICTURES)]
     uses = ("train", "val") if usage == "all" else (usage,)
     folders = [f for f in folders_in(o["dataset_dir"]) if os.path.basename(f).rpartition("_")[2] in uses]
-    names = sorted({os.path.basename(folder).rpartition("_")[0] for folder in folders}) if classes is None else [*classes]
+    names = sorted(classes or {os.path.basename(folder).rpartition("_")[0] for folder in folders})
     places = [(names.index(name), f) for f in folders if (name := os.path.basename(f).rpartition("_")[0]) in names]
     return [(Image(path), _label(number)) for number, folder in sorted(places) for path in files_in(folder, *_PICTURES)]
 
