@@ -202,3 +202,12 @@ def test_a_float_is_no_axis_whether_the_int_was_one_before_or_not(value):
     ops.flip(x, 1)
     with pytest.raises(ValueError, match="integer"):
         ops.flip(x, value)
+
+
+@pytest.mark.parametrize(
+    "op, reference", [(ops.float_power, np.power), (ops.atan2, np.arctan2), (ops.xlogy, lambda x, y: x * np.log(y))]
+)
+def test_a_number_beside_small_integers_of_which_floats_are_made_does_not_wrap_around(op, reference):
+    x = np.array([1, 2, 7], np.int8)
+    np.testing.assert_allclose(op(Tensor(x), 300).asnumpy(), reference(x.astype(float), 300.0), rtol=1e-6)
+    np.testing.assert_allclose(op(200, Tensor(x)).asnumpy(), reference(200.0, x.astype(float)), rtol=1e-6)

@@ -291,6 +291,7 @@ _float_power_of_any = binary(
     _wide_power,
     "input to the power of other, computed in Float64 (Complex128 for complex Tensors).",
     ("Tensor([1, 2, 3]), 2", "[1. 4. 9.]"),
+    floats=lambda x: as_operand(x).astype(mstype.to_jax(mstype.float64)),
     int_grad=True,
 )
 float_power: Final = renamed(_float_power_of_any, "float_power", exponent="other")
@@ -301,9 +302,8 @@ def _terms(prepare, value, *operands):
     """The operands in their common dtype and of the result's shape, and the factor in this dtype."""
     dtype = jnp.result_type(*(prepare(v).dtype for v in operands))
     arrays = [jnp.asarray(a).astype(dtype) for a in operands]
-    shape = jnp.broadcast_shapes(
-        *(a.shape for a in arrays)
-    )  # so that the gradients of empty results are zeros, not 0 times an infinity
+    # So that the gradients of empty results are zeros, not 0 times an infinity.
+    shape = jnp.broadcast_shapes(*(a.shape for a in arrays))
     return *(broadcast(a, shape) for a in arrays), jnp.asarray(value).astype(dtype)
 
 

@@ -69,7 +69,7 @@ atan2: BinaryOperator = binary(
     _atan2,
     "The angle of the point (other, input), in (-pi, pi].",
     ("Tensor([0.0, 1.0]), Tensor([1.0, 0.0])", "[0.        1.5707964]"),
-    floats=True,
+    floats=to_float,
 )
 
 

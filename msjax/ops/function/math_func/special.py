@@ -83,7 +83,11 @@ _xlogy = with_slopes(
     lambda x, y, out: x / y,
 )
 xlogy: BinaryOperator = binary(
-    "xlogy", _xlogy, "input * log(other); 0 where input is 0.", ("Tensor([0.0, 2.0]), Tensor([0.0, 1.0])", "[0. 0.]"), floats=True
+    "xlogy",
+    _xlogy,
+    "input * log(other); 0 where input is 0.",
+    ("Tensor([0.0, 2.0]), Tensor([0.0, 1.0])", "[0. 0.]"),
+    floats=to_float,
 )
 
 

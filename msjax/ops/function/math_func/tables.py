@@ -18,6 +18,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
     float_tensors,
+    kind_of,
     need_floats,
     of_dtypes,
     promote,
@@ -88,7 +89,7 @@ def binary(
     doc: str,
     shown: tuple[str, str],
     *,
-    floats: bool = False,
+    floats: Callable[..., JaxArray] | None = None,
     same: bool = False,
     only_floats: bool = False,
     dtypes: Sequence[Any] | None = None,
@@ -101,15 +102,17 @@ def binary(
         same: whether both have to be Tensors of one dtype.
         only_floats: whether both have to be Tensors of floats.
         dtypes: those that are computed in; of another, a TypeError. None for all.
-        name, fn, doc, shown, floats, int_grad, differentiable: as for `unary`.
+        floats: makes floats of integers and Bools. None if they are computed as they are.
+        name, fn, doc, shown, int_grad, differentiable: as for `unary`.
     """
 
     def kernel(input: TensorLike, other: TensorLike) -> JaxArray:
         if only_floats:
             input, other = float_tensors(input, other)
         x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other), dtypes)
-        x, y = spread(x, y)
-        return fn(to_float(x), to_float(y)) if floats else fn(x, y)
+        if floats and kind_of(x.dtype) in "biu":
+            x, y = floats(input), floats(other)  # their common dtype may not hold a number, as 300 beside Int8
+        return fn(*spread(x, y))
 
     return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))
 
