@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from msjax import ops
 from msjax.common import dtype as mstype
@@ -84,14 +84,11 @@ def softmax(input: TensorLike, dim: int, *, dtype: DTypeLike | None = None) -> T
     return ops.softmax(input, dim, dtype=dtype)
 
 
-class _Moment(Protocol):
-    def __call__(self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Tensor: ...
+_R = TypeVar("_R", covariant=True)
 
 
-class _Moments(Protocol):
-    def __call__(
-        self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False
-    ) -> tuple[Tensor, Tensor]: ...
+class _Moment(Protocol[_R]):
+    def __call__(self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> _R: ...
 
 
 def _moment(name: str, doc: str) -> Any:
@@ -111,10 +108,10 @@ def _moment(name: str, doc: str) -> Any:
     return titled(call, name, doc)
 
 
-std: _Moment = _moment("std", "The standard deviation")
-var: _Moment = _moment("var", "The variance")
-std_mean: _Moments = _moment("std_mean", "The standard deviation and the mean")
-var_mean: _Moments = _moment("var_mean", "The variance and the mean")
+std: _Moment[Tensor] = _moment("std", "The standard deviation")
+var: _Moment[Tensor] = _moment("var", "The variance")
+std_mean: _Moment[tuple[Tensor, Tensor]] = _moment("std_mean", "The standard deviation and the mean")
+var_mean: _Moment[tuple[Tensor, Tensor]] = _moment("var_mean", "The variance and the mean")
 
 
 def norm(
