@@ -90,12 +90,12 @@ class CellRegistry(HookRegistry):
             )
         cell: Any = self._cell()
         row.registries.append(lambda: self)
-        cell._set_hooks(cell._hooks.add(row.kind, row.hook, row.prepend))
+        HookTable.change(cell, lambda table: table.add(row.kind, row.hook, row.prepend))
 
     def remove(self, hook: Hook) -> None:
         cell = self._cell()
         if cell is not None:
-            cell._set_hooks(cell._hooks.without(hook.id))
+            HookTable.change(cell, lambda table: table.without(hook.id))
 
     def taken_off(self) -> Any:
         cell: Any = self._cell()
@@ -105,12 +105,14 @@ class CellRegistry(HookRegistry):
         return rows
 
     def put_back(self, rows: Any) -> None:
-        cell = self._cell()
-        if cell is not None:
-            table = cell._hooks
+        def with_rows(table):
             for kind, hook in reversed(rows):
                 table = table if hook.removed else table.add(kind, hook, prepend=True)
-            cell._set_hooks(table)
+            return table
+
+        cell = self._cell()
+        if cell is not None:
+            HookTable.change(cell, with_rows)
 
 
 def _modules_within(net):

@@ -109,7 +109,6 @@ class GlobalHooks:
     changed: Callable[[HookTable], None]
 
     def _set_hooks(self, table: HookTable) -> None:
-        HookTable.before_change(self)
         self._hooks = table
         VERSION.changed()
         self.changed(table)

@@ -70,7 +70,6 @@ class HookList:
         self._tell_copies()
 
     def _set_hooks(self, hooks):
-        HookTable.before_change(self)
         put_back(self.hooks, {hook.id: hook for hook in hooks})
         self._tell_copies()
         VERSION.changed()

@@ -2,12 +2,15 @@
 
 import gc
 import pickle
+import threading
 import weakref
 
+import equinox as eqx
 import pytest
+from flax import nnx
 
 import msjax as ms
-from msjax import Parameter, Tensor, nn
+from msjax import Parameter, Tensor, hooks, nn
 from msjax.tools import hooks_of
 
 X = Tensor([1.0, 2.0])
@@ -198,3 +201,30 @@ def test_hooks_of_module_functions_can_be_pickled_with_the_cell():
     x = Tensor([[1.0, 2.0]])
     assert other(x).tolist() == net(x).tolist()
     assert hooks_of(other) == {"forward": ["nothing"]}
+
+
+@pytest.mark.parametrize(
+    "make", [nn.ReLU, lambda: nnx.Linear(1, 1, rngs=nnx.Rngs(0)), eqx.nn.Identity], ids=["Cell", "nnx", "eqx"]
+)
+def test_threads_that_register_on_one_module_lose_none_and_leave_none(make, hasty_threads):
+    model, wrong = hooks.hooked(make()), []
+
+    def present():
+        return [row.hook for row in hooks.registered(model)]
+
+    def work():
+        for _ in range(200):
+            hook = lambda *given: None  # noqa: E731
+            handle = hooks.register_forward_hook(model, hook)
+            if hook not in present():
+                wrong.append("lost")
+            handle.remove()
+            if hook in present():
+                wrong.append("left")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and not present()

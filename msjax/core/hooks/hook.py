@@ -19,7 +19,7 @@ from msjax.core.base import code, jax_slots
 from msjax.core.base.errors import callable_name, check_hook
 from msjax.core.base.held_state import held_state
 from msjax.core.base.weak import LiveSet, identity, new_number
-from msjax.core.hooks.worker import before_change
+from msjax.core.hooks.worker import CHANGING, before_change
 
 
 class RemovableHandle:
@@ -238,7 +238,7 @@ class HookTable:
         """Add a hook to `owner._hooks` and return its handle; of the kind saved_tensors, `fn` is the pair of functions.
 
         Args:
-            owner: a Cell, or what stands for all cells: it has `_hooks`, its HookTable, and `_set_hooks`, which replaces that.
+            owner: a Cell, or what stands for all cells; see `change`.
             who: the name of the function that the user has called; by default ``register_KIND_hook``.
 
         Raises:
@@ -249,8 +249,19 @@ class HookTable:
             check_hook(each, who, options.get("observe"), options.get("traced"))
         flags = {name: bool(options.pop(name)) for name in ("with_kwargs", "always_call") if name in options}
         hook = Hook.registered(fn, of_tensors=True, **flags, **options)
-        owner._set_hooks(owner._hooks.add(kind, hook, prepend))
+        HookTable.change(owner, lambda table: table.add(kind, hook, prepend))
         return RemovableHandle(owner, _remove, hook.id)
+
+    @staticmethod
+    def change(owner: Any, changed: Callable[[Any], Any]) -> None:
+        """Replace the hooks of an owner by what a function makes of them.
+
+        Args:
+            owner: it has `_hooks`, a HookTable or a tuple, and `_set_hooks`, which replaces that.
+        """
+        before_change(owner)
+        with CHANGING:
+            owner._set_hooks(changed(owner._hooks))
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -324,7 +335,7 @@ def _remove(owner: Any, id: int):
     for hook in owner._hooks.all():
         if hook.id == id:
             hook.removed = True
-            owner._set_hooks(owner._hooks.without(id))
+            HookTable.change(owner, lambda table: table.without(id))
 
 
 class HookSite:

@@ -456,11 +456,15 @@ def wait_for_programs() -> None:
         raise
 
 
+# Held while a table is replaced by one that was made of it: another thread may register a hook, too. Nothing waits meanwhile.
+CHANGING = threading.RLock()
+
+
 def before_change(owner: Any = None) -> None:
     """Called before hooks change: the pending calls of hooks in slots run, and a trace under way notes the hooks of `owner`.
 
     Args:
-        owner: whose hooks a trace can put back: it has `_hooks`, a HookTable or a tuple, and `_set_hooks`, which replaces that.
+        owner: whose hooks a trace can put back; see `HookTable.change`.
     """
     if owner is not None:
         STATE.hooks_change(owner)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from msjax.core.base.state import VERSION
 from msjax.core.hooks.hook import CALL_KINDS, EMPTY, Hook, HookTable, RemovableHandle
-from msjax.core.hooks.worker import before_change
+from msjax.core.hooks.worker import CHANGING, before_change
 from msjax.core.models.where import Where
 
 
@@ -54,13 +55,14 @@ class HookRegistry:
 
     def table(self, call: str) -> HookTable:
         """The present hooks of a call."""
-        table = self._tables.get(call)
+        tables = self._tables  # those of the rows now, or of earlier ones: another thread may change them
+        table = tables.get(call)
         if table is None:
             hooks: dict[str, Any] = {}
             for row in self._in_order():
                 if call in row.calls:
                     hooks[row.kind] = (*hooks.get(row.kind, ()), row.hook)
-            table = self._tables[call] = HookTable(**hooks) if hooks else EMPTY
+            table = tables[call] = HookTable(**hooks) if hooks else EMPTY
         return table
 
     def present(self) -> dict[str, HookTable]:
@@ -82,29 +84,34 @@ class HookRegistry:
     def add(self, row: Registration) -> None:
         """Add a hook."""
         row.registries.append(weakref.ref(self))
-        self._set((*self._rows, row))
+        with self._changing():
+            self._rows = (*self._rows, row)
 
     def remove(self, hook: Hook) -> None:
         """Take a hook off; nothing happens if it is gone already."""
-        kept = tuple(row for row in self._rows if row.hook is not hook)
-        if len(kept) < len(self._rows):
-            self._set(kept)
+        if hook in self.hooks:
+            with self._changing():
+                self._rows = tuple(row for row in self._rows if row.hook is not hook)
 
     def taken_off(self) -> tuple[Registration, ...]:
         """Take all hooks off; returns their rows."""
-        rows = self._rows
-        self._set(())
+        with self._changing():
+            rows, self._rows = self._rows, ()
         return rows
 
     def put_back(self, rows: Iterable[Registration]) -> None:
         """Put hooks on again that were taken off, but for those that were removed meanwhile, before those that came meanwhile."""
-        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+        with self._changing():
+            self._rows = (*[row for row in rows if not row.hook.removed], *self._rows)
 
-    def _set(self, rows):
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
         before_change()
-        self._rows, self._tables = rows, {}
-        VERSION.changed()
-        self.changed()
+        with CHANGING:
+            yield
+            self._tables = {}
+            VERSION.changed()
+            self.changed()
 
 
 def handle_of(hook: Hook, registries: list[Callable[[], HookRegistry | None]]) -> RemovableHandle:

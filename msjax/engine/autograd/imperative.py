@@ -21,7 +21,7 @@ from msjax.core.base.arrays import is_tracer
 from msjax.core.base.checks import check_bool, check_kind
 from msjax.core.base.errors import check_hook, describe, where
 from msjax.core.base.typing import Attribute, SettableAttribute
-from msjax.core.door import RemovableHandle
+from msjax.core.door import HookTable, RemovableHandle
 from msjax.engine.autograd.backward import add_arrays, add_gradients, run_backward
 
 
@@ -112,7 +112,7 @@ def hooks(self: Tensor) -> list[TensorHook]:
 def remove_hook(self: Tensor) -> None:
     """Take away all functions registered with `register_hook`."""
     if self._hooks is not None:
-        self._hooks._set_hooks(())
+        HookTable.change(self._hooks, lambda _hooks: ())
 
 
 # ---- what requires a gradient

@@ -220,7 +220,7 @@ class Snapshot:
             if tensor._hooks is not hooks:
                 tensor._hooks = hooks
         for owner, hooks in self._hooks.values():
-            owner._set_hooks(hooks)
+            HookTable.change(owner, lambda _now, before=hooks: before)
             for hook in hooks.all() if isinstance(hooks, HookTable) else ():
                 hook.removed = False
         for (_, put), state in zip(_GENERATORS, self._drawn):

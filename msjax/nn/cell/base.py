@@ -164,7 +164,6 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     # ---- hooks
 
     def _set_hooks(self, table):
-        HookTable.before_change(self)
         owner = None if table.owner is None else table.owner()
         # In a trace of nnx, a copy's hooks go on as those of the cell that it was made from.
         of_original = owner is not None and owner is not self and jax_slots.trace_state() != jax_slots.NO_TRACE

@@ -23,6 +23,7 @@ from msjax.core.base.held_state import PARTS, UNCHANGING
 from msjax.core.base.weak import identity
 from msjax.core.hooks.hook import EMPTY, HookSite, HookTable, OwnerRef
 from msjax.core.hooks.values import ModuleSubject
+from msjax.core.hooks.worker import CHANGING
 from msjax.core.jaxprs.observers import with_observed
 from msjax.core.models.array_hooks import SITE, call_with_array_hooks, subclasses
 from msjax.core.models.frameworks.framework import Framework, Pure, add_framework, framework_of
@@ -55,10 +56,8 @@ class NnxModels(Framework):
         if registry is not None:
             return registry if registry.owner() is module else registry.own_of_copy(module)
         key = identity(module), path
-        registry = _REGISTRIES.get(key)
-        if registry is None:
-            registry = _REGISTRIES[key] = ModuleHooks(path, module, type(module))
-        return registry
+        with CHANGING:
+            return _REGISTRIES.get(key) or _REGISTRIES.setdefault(key, ModuleHooks(path, module, type(module)))
 
     def registries(self, model: Any) -> list[tuple[str, HookRegistry]]:
         return [

@@ -38,7 +38,7 @@ def nnx_modules(model: Any) -> Iterator[tuple[str, Any]]:
             yield path, value
         is_object, inner = kind is _MODULE or kind is _OBJECT, []
         if is_object:
-            items = vars(value).items()
+            items = vars(value).copy().items()  # hooks that another thread registers are an attribute
         else:
             items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for name, v in items:
