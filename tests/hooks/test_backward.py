@@ -1,10 +1,15 @@
 """Backward pre hooks and backward hooks of cells."""
 
+import contextlib
+import dataclasses
+
+import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
-from msjax import Tensor, nn, ops
+from msjax import Tensor, hooks, nn, ops
 from tests.x64 import present
 
 X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
@@ -439,3 +444,33 @@ REFUSED = [3, None, "print"]
 def test_registration_refuses_what_can_not_be_called(name, bad):
     with pytest.raises(TypeError, match=f"register_{name}_hook.*must be callable"):
         getattr(nn.ReLU(), f"register_{name}_hook")(bad)
+
+
+@dataclasses.dataclass
+class Output:
+    logits: object
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Known(Output):
+    pass
+
+
+def returning(base, method, result):
+    """A network whose output is an object of a class."""
+    return type("Net", (base,), {method: lambda self, x: result(x * 2)})()
+
+
+@pytest.mark.parametrize("kind", ["backward", "backward_pre"])
+@pytest.mark.parametrize("result", [Output, Known])
+@pytest.mark.parametrize("framework", [(nn.Cell, "construct", ms.grad), (nnx.Module, "__call__", jax.grad)], ids=["Cell", "nnx"])
+def test_an_object_that_jax_does_not_know_hides_outputs_from_hooks_of_gradients_with_a_warning(framework, result, kind):
+    *made_of, grad = framework
+    net, log = returning(*made_of, result), []
+    getattr(hooks, f"register_{kind}_hook")(net, lambda net, *grads: log.append(len(grads[-1])))
+    x = X if grad is ms.grad else X._value
+    expected = pytest.warns(UserWarning, match="gradients in .* find no .*s in its output, Output")
+    with expected if result is Output else contextlib.nullcontext():
+        assert grad(lambda x: net(x).logits.sum())(x).tolist() == [2.0, 2.0]
+    assert log == ([1] if result is Known else [0] if kind == "backward" else [])

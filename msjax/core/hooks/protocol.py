@@ -7,6 +7,7 @@ of another framework, a plain function.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Sequence
@@ -126,6 +127,12 @@ class CallFrame(Frame):
                         given = (args, kwargs, out) if hook.with_kwargs else (args, out)
                         self._call_after_failure(delivery, hook, given, out)
             raise
+        if (table.backward or table.backward_pre) and dataclasses.is_dataclass(out) and not values.arrays(out):
+            warnings.warn(
+                f"Hooks of gradients{where()} find no {values.noun}s in its output, {describe(out)}, and get no gradients of it. Return a tuple "
+                "or a dict, or register the class with jax.tree_util.register_dataclass.",
+                stacklevel=2,
+            )
         return values.on_outputs(self, out, pre=True) if table.backward_pre else out
 
     def _call_after_failure(self, delivery, hook, given, out):
