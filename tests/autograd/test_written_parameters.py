@@ -1,10 +1,13 @@
 """Gradients of what operators that write to Parameters return; the Parameters themselves stay leaves."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import msjax as ms
 from msjax import Parameter, Tensor, ops
 from tests.autograd.product import numbers
+from tests.differential.nets import Of
 
 # The value written is v = [1, 2], to p = [5, 6]; the loss is the sum of the result times [10, 20].
 CASES = [
@@ -17,6 +20,9 @@ CASES = [
     ("read later", lambda p, v: ops.assign_add(p, v) * 0 + p, [0.0, 0.0], [10.0, 20.0], [6.0, 8.0]),
     # As in MindSpore, assign's result is the Parameter for gradients, too.
     ("assign", ops.assign, [0.0, 0.0], [10.0, 20.0], [1.0, 2.0]),
+    ("set_data", lambda p, v: p.set_data(p + v), [0.0, 0.0], [10.0, 20.0], [6.0, 8.0]),
+    ("assign_value", lambda p, v: p.assign_value(v * 2), [0.0, 0.0], [10.0, 20.0], [2.0, 4.0]),
+    ("another shape", lambda p, v: p.set_data((p * v).sum()), [0.0, 0.0], None, 17.0),
 ]
 
 
@@ -27,9 +33,22 @@ def test_gradients_of_the_result(name, write, by_value, by_parameter, written, c
         return (write(p, v) * Tensor([10.0, 20.0])).sum()
 
     p = Parameter(Tensor([5.0, 6.0]), name="p")
-    gradient = ms.grad(loss, 0, [p])
-    assert numbers((ms.jit(gradient) if compiled else gradient)(Tensor([1.0, 2.0]))) == (by_value, (by_parameter,))
+    gradient = ms.grad(loss, 0, [p] if by_parameter else None)
+    found = numbers((ms.jit(gradient) if compiled else gradient)(Tensor([1.0, 2.0])))
+    assert found == ((by_value, (by_parameter,)) if by_parameter else by_value)
     assert p.tolist() == written
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("name, write, by_value, by_parameter, written", CASES, ids=[case[0] for case in CASES])
+def test_gradients_of_a_functionalized_network_that_writes(name, write, by_value, by_parameter, written, trained):
+    net = Of(lambda net, v: (write(net.p, v) * Tensor([10.0, 20.0])).sum())
+    net.p = Parameter(Tensor([5.0, 6.0]), name="p", requires_grad=trained and by_parameter is not None)
+    apply, params, buffers = ms.functionalize(net)
+    v = jnp.array([1.0, 2.0], jnp.float32)
+    (of_parameters, gradient), new = jax.grad(lambda params, v: apply(params, buffers, v), (0, 1), has_aux=True)(params, v)
+    assert gradient.tolist() == by_value
+    assert of_parameters["p"].tolist() == by_parameter if net.p.requires_grad else new["p"].tolist() == written
 
 
 def test_scattered_values_have_gradients():

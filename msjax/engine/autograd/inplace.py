@@ -18,7 +18,7 @@ from msjax.common.node import Leaf, RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.run_state import ROOT, STATE
 from msjax.common.tensor import Tensor, wrap
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import is_float, is_tracer
 from msjax.core.base.typing import JaxArray
 from msjax.engine.autograd.imperative import retain_grad
 
@@ -87,9 +87,9 @@ _new_value.defjvp(lambda values, tangents: (values[1], tangents[0]))
 
 def at_the_place_of(old: JaxArray, new: JaxArray) -> JaxArray:
     """A new value that jax differentiates as the old one: what is written without being recorded leaves the gradient as it is."""
-    if not (is_tracer(old) or is_tracer(new)) or not jnp.issubdtype(new.dtype, jnp.inexact) or old.shape != new.shape:
+    if not (is_tracer(old) or is_tracer(new)) or not jnp.issubdtype(new.dtype, jnp.inexact):
         return new
-    return _new_value(old, new) if old.dtype == new.dtype else new
+    return _new_value(old, new) if (old.shape, old.dtype) == (new.shape, new.dtype) else jax.lax.stop_gradient(new)
 
 
 # Held while a Tensor gets a value that was computed from its own, and while its list of views changes.
@@ -116,10 +116,11 @@ def written(tensor: Tensor, new: Tensor) -> Tensor:
     shows.
     """
     rebind(tensor, new)
-    node = new._node
-    if not isinstance(tensor, Parameter) or node is None or not node.live():
+    node, value = new._node, new._value
+    by_jax = is_tracer(value) and is_float(value) and STATE.differentiated_by_jax() and not STATE.stops_jax()
+    if not isinstance(tensor, Parameter) or not (by_jax or (node is not None and node.live())):
         return tensor
-    result = wrap(tensor._value, node, new._oidx)
+    result = wrap(value, node, new._oidx)
     result._stands_for = tensor
     return result
 

@@ -9,10 +9,12 @@ from typing import Any, overload
 from msjax.common.arrays import as_array
 from msjax.common.bases import attached_to, computed, settable
 from msjax.common.dtype import Type
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, root_of, wrap
 from msjax.common.typing import ArrayLike
 from msjax.core.base.typing import Attribute, SettableAttribute
 from msjax.core.door import ACTIVITY, STATE
+from msjax.engine.autograd.inplace import at_the_place_of
 from msjax.engine.autograd.views import contiguous_strides, layout_of, without_gradient
 
 
@@ -36,6 +38,8 @@ def _replace(self: Tensor, value: Any) -> None:
         if "_views" in own:
             own.pop("_views").move(wrap(self._value, self._node, self._oidx))
         own.pop("_view", None)
+    if isinstance(self, Parameter) and STATE.differentiated_by_jax():
+        value = at_the_place_of(self._value, value)
     _set_value(self, value)
 
 
