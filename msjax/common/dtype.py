@@ -95,7 +95,7 @@ class Type:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The values that programs depend on; see `programs.description`."""
+        """The values that programs depend on; see `programs.originals`."""
         return self.code, str(self.np)
 
     def __str__(self) -> str:

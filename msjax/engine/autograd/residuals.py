@@ -41,7 +41,7 @@ class Bound:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The values that the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.originals`."""
         return self.fn, self.static
 
     def __call__(self, *operands: Any) -> Any:
@@ -221,7 +221,7 @@ class Forward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The values that the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.originals`."""
         return self.fn, self.slots, self.int_grad
 
     def __call__(self, *values: Any) -> tuple[tuple[Any, ...], list[Any], SpecToken]:
@@ -323,7 +323,7 @@ class Backward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """The values that the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.originals`."""
         types = [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
         return self.forward, types, self.given, self.need
 
