@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
-from msjax import nn, ops
+from msjax import hooks, nn, ops
 
 X = np.arange(6, dtype="float32").reshape(2, 3) / 5
 
@@ -302,3 +303,19 @@ def test_a_hook_on_a_tensor_that_was_used_before_counts_in_the_first_gradient_to
     x = jnp.ones(2, jnp.float32)
     np.testing.assert_allclose(gradient(x), [20, 20])
     np.testing.assert_allclose(jax.jit(gradient)(x), [20, 20])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("owner", ["cell", "nnx"])
+def test_a_loss_computes_with_what_a_traced_hook_keeps(owner, wrap):
+    features = {}
+    if owner == "cell":
+        model = nn.SequentialCell(nn.ReLU())
+        apply, params, buffers = ms.functionalize(model)
+        call = lambda x: apply(params, buffers, x)[0]  # noqa: E731
+    else:
+        model = call = nnx.Sequential(lambda x: x * 1, nnx.Dropout(0, rngs=nnx.Rngs(0)))
+    handle = hooks.register_forward_hook(model, lambda module, args, output: features.__setitem__("all", output), traced=True)
+    with handle:
+        grad = wrap(jax.grad(lambda x: call(x).sum() + jnp.asarray(features["all"]).sum() * 10))(jnp.ones(2, jnp.float32))
+    assert grad.tolist() == [11.0, 11.0]
