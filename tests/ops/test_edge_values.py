@@ -355,12 +355,21 @@ def test_half_precision_numbers_are_rounded_once(op):
     np.testing.assert_array_equal(found.asnumpy(), exact.asnumpy().astype(np.float16))
 
 
+def assigned(x, b):
+    y = x * 1
+    y[:, 0] = b
+    return y
+
+
 _ONE = {
     "add": lambda x, b: x + b, "mul": lambda x, b: x * b, "sub": lambda x, b: b - x, "div": lambda x, b: b / x,
     "where": lambda x, b: ops.where(x > 0, b, 0.0), "maximum": lambda x, b: ops.maximum(x * 0, b), "lerp": lambda x, b: ops.lerp(x, b, 1.0),
     "addcmul": lambda x, b: ops.addcmul(x, x, b), "clamp": lambda x, b: ops.clamp(x * 0, b), "broadcast_to": lambda x, b: b.expand_as(x),
+    "tile": lambda x, b: ops.tile(b.reshape(1, 1, 1), (8, 10, 80)), "kron": lambda x, b: ops.kron(b.reshape(1, 1), x.reshape(80, 80)),
+    "masked_fill": lambda x, b: ops.masked_fill(x, x > 0, b), "bidense": lambda x, b: ops.bidense(*[x.reshape(4, 40, 40, 1)] * 2, x[:1, 0, 0, 0, :1, None], b.reshape(1)),
     "bias_add": lambda x, b: ops.bias_add(x, b.reshape(1)), "prelu": lambda x, b: ops.prelu(-x, -b.reshape(1)),
     "transposed": lambda x, b: ops.conv_transpose2d(x.reshape(4, 1, 40, 40), x[0, :, :1, :1, :1], b.reshape(1)),
+    "assigned": lambda x, b: assigned(x, b),
     "repeat": lambda x, b: ops.repeat_interleave(b, x.size), "gather": lambda x, b: ops.gather_elements(b.reshape(1), 0, ms.ops.zeros(6400, ms.int64)),
 }  # fmt: skip
 

@@ -192,7 +192,7 @@ def expand_as(input: TensorLike, other: TensorLike) -> Tensor:
 
 @operator(int_grad=True)
 def _tile(input, dims):
-    return jnp.tile(input, dims)
+    return jnp.tile(widened(input), dims).astype(input.dtype)
 
 
 def tile(input: Tensor, dims: Sequence[int]) -> Tensor:

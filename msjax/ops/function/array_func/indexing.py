@@ -22,6 +22,7 @@ from msjax.core.base.errors import describe
 from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.views import Rule, pick, view_of, write_items
+from msjax.ops.dispatch.promotion import broadcast
 
 __all__ = []
 
@@ -230,7 +231,7 @@ def _set(x, value, starts, *rest):
     first, size, shape = _block(x, parts, starts)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
-    return jax.lax.dynamic_update_slice(x, jnp.broadcast_to(value, shape).reshape(size), first)
+    return jax.lax.dynamic_update_slice(x, broadcast(value, shape).reshape(size), first)
 
 
 def _laid(x, starts, *rest):

@@ -73,7 +73,7 @@ def _checked_mask(mask, who):
 
 @operator(3, int_grad=(0, 2))
 def _masked_fill(input_x, mask, value):
-    return jnp.where(mask, jnp.asarray(value).astype(input_x.dtype), input_x)
+    return jnp.where(*spread(jnp.asarray(mask), jnp.asarray(value).astype(input_x.dtype), input_x))
 
 
 def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
-from msjax.ops.dispatch.promotion import as_operand, is_number, promote
+from msjax.ops.dispatch.promotion import as_operand, broadcast, is_number, promote, widened
 
 __all__ = [
     "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",
@@ -157,7 +157,8 @@ def kron(input: TensorLike, other: TensorLike) -> JaxArray:
         [3. 4. 6. 8.]
     """
     x, y = promote(input, other)
-    return jnp.kron(x.astype(jnp.int8), y.astype(jnp.int8)).astype(bool) if x.dtype == jnp.bool_ else jnp.kron(x, y)
+    x_wide, y_wide = (v.astype(jnp.int8) if v.dtype == jnp.bool_ else widened(v) for v in (x, y))
+    return jnp.kron(x_wide, y_wide).astype(x.dtype)
 
 
 @operator(2, name="cross", int_grad=True)
@@ -391,7 +392,7 @@ def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> 
     """
     require_one_dtype(input, weight, *(() if bias is None else (bias,)))
     out = jnp.tensordot(input, weight, ((-1,), (-1,)))
-    return out if bias is None else out + bias
+    return out if bias is None else out + broadcast(bias, out.shape)
 
 
 def _dense_gradient(slots, input, weight, bias):
@@ -445,4 +446,4 @@ def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: Te
         [[6. 6. 6. 6.]]
     """
     out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
-    return out if bias is None else out + bias
+    return out if bias is None else out + broadcast(bias, out.shape)
