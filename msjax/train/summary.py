@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.common.tensor import Tensor
-from msjax.core.base.checks import check_bool, check_int, check_one_of, check_str, check_value
+from msjax.core.base.checks import check_bool, check_int, check_one_of, check_str, check_type, check_value
 from msjax.core.base.lazy import tensorboardx
 from msjax.ops.operations.status_ops import take_summaries
 from msjax.train.callback.callback import Callback, RunContext
@@ -193,14 +193,14 @@ class SummaryCollector(Callback):
     Args:
         summary_dir (str): the folder.
         collect_freq (int): every so many steps. Default: 10.
-        collect_specified_data (dict, optional): {"collect_metric": False} leaves out the loss, {"histogram_regular": pattern} names the
-            Parameters (None for none; by default all).
+        collect_specified_data (dict, optional): {"collect_metric": False} leaves out the loss and the learning rate, {"histogram_regular":
+            pattern} names the Parameters (None for none; by default all).
         keep_default_action (bool): whether what the dict does not name is collected. Default: True.
         num_process, custom_lineage_data, collect_tensor_freq, max_file_size, export_options: the size as in `SummaryRecord`; the
             others are without effect.
 
     Raises:
-        ValueError: `collect_freq` is not positive.
+        TypeError, ValueError: a wrong `collect_freq`, `collect_specified_data` or `keep_default_action`.
     """
 
     def __init__(
@@ -216,11 +216,11 @@ class SummaryCollector(Callback):
         export_options: Any = None,
     ):
         super().__init__()
-        fits = isinstance(collect_freq, int) and collect_freq > 0
-        check_value(collect_freq, fits, "be positive", "collect_freq", "SummaryCollector")
-        chosen = collect_specified_data or {}
-        self._freq = collect_freq
-        self._loss = chosen.get("collect_metric", keep_default_action)
+        who = "SummaryCollector"
+        chosen = {} if collect_specified_data is None else check_type(collect_specified_data, dict, "collect_specified_data", who)
+        self._freq = check_int(collect_freq, "collect_freq", who, low=1)
+        check_bool(keep_default_action, "keep_default_action", who)
+        self._metric = check_bool(chosen.get("collect_metric", keep_default_action), "collect_metric", who)
         self._pattern = chosen.get("histogram_regular", "" if keep_default_action else None)
         self._record = SummaryRecord(summary_dir, max_file_size=max_file_size)
 
@@ -231,15 +231,16 @@ class SummaryCollector(Callback):
             return
         loss = params.net_outputs
         loss = loss[0] if isinstance(loss, (tuple, list)) else loss
-        if self._loss and isinstance(loss, Tensor):
+        if self._metric and isinstance(loss, Tensor):
             self._record.add_value("scalar", "loss", loss.mean())
         network = params.train_network
         optimizer = getattr(network, "optimizer", None) or params.get("optimizer")
-        if optimizer is not None and hasattr(optimizer, "get_lr"):
+        if self._metric and optimizer is not None and hasattr(optimizer, "get_lr"):
             rate = optimizer.get_lr()
             self._record.add_value("scalar", "learning_rate", rate[0] if isinstance(rate, (tuple, list)) else rate)
         if self._pattern is not None:
-            for parameter in network.trainable_params():
+            # The training network's own ones are also the optimizer's state.
+            for parameter in network.trainable_params() if optimizer is None else optimizer.parameters:
                 if re.match(self._pattern, parameter.name):
                     self._record.add_value("histogram", parameter.name, parameter.value())
         self._record.record(step)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn, ops
+from msjax import Tensor, nn, ops, train
 from msjax.ops.operations.status_ops import take_summaries
+from tests.train.regression import batches, make
 
 
 def _events(folder):
@@ -92,3 +93,30 @@ def test_summaries(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ModuleNotFoundError, match=r"For 'SummaryRecord', .* pip install 'msjax\[tools\]'"):
         ms.SummaryRecord(str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize(
+    "settings, tags",
+    [
+        ({}, {"loss", "learning_rate", "fc.weight", "fc.bias"}),
+        ({"collect_specified_data": {"collect_metric": False, "histogram_regular": ".*weight"}}, {"fc.weight"}),
+        ({"collect_specified_data": {"collect_metric": True}, "keep_default_action": False}, {"loss", "learning_rate"}),
+    ],
+)
+def test_a_collector_writes_what_is_asked_for_every_so_many_steps(settings, tags, tmp_path):
+    make().train(3, batches(), train.SummaryCollector(str(tmp_path), collect_freq=3, **settings))
+    _, *events = _events(tmp_path)
+    assert [event.step for event in events] == [1, 3, 6]
+    assert [{value.tag for value in event.summary.value} for event in events] == [tags] * 3
+
+
+@pytest.mark.parametrize(
+    "wrong, kind",
+    [
+        ({"collect_freq": 0}, ValueError), ({"collect_freq": "a"}, TypeError), ({"collect_specified_data": 3}, TypeError),
+        ({"collect_specified_data": {"collect_metric": 1}}, TypeError), ({"keep_default_action": 1}, TypeError),
+    ],
+)  # fmt: skip
+def test_wrong_settings_of_a_collector(wrong, kind, tmp_path):
+    with pytest.raises(kind, match="SummaryCollector"):
+        train.SummaryCollector(str(tmp_path), **wrong)
