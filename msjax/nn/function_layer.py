@@ -101,6 +101,16 @@ class OfInputX(Layer):
         return self._function(input_x, *self._values())
 
 
+class OfAxes(Cell):
+    """The base of layers that there are for 1, 2 and 3 axes: ``class Conv3d(_Conv, axes=3)``."""
+
+    axes: ClassVar[int] = 2
+
+    def __init_subclass__(cls, axes: int | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.axes = axes or cls.axes
+
+
 def of_type(*types: type) -> Callable[..., Any]:
     """A check of a setting: that it is of one of some types."""
     return lambda value, name, who: check_type(value, types, name, who)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from typing import Any, Self
 
 from msjax.common.tensor import Tensor
@@ -45,6 +45,8 @@ def _name_so_far(members: dict) -> str:
 class _Numbered(Cell):
     """Cells as the attributes "0", "1", ... of one cell."""
 
+    _sliced: Callable[[slice], Any]  # the container of the members that a slice takes
+
     def _members(self) -> list:
         try:
             version, members = self.cached_children
@@ -58,10 +60,6 @@ class _Numbered(Cell):
     def name_cells_all(self) -> dict:
         """The members by name; unlike in `name_cells`, a cell used twice is listed twice."""
         return dict(self._children())
-
-    def _sliced(self, index: slice) -> Any:
-        """The container of the members that a slice takes."""
-        raise NotImplementedError
 
     def _replace_members(self, named):
         prefix = _name_so_far(self.name_cells_all())

@@ -14,8 +14,7 @@ from msjax.core.base.checks import check_bool, check_kind, check_positive_int, c
 from msjax.core.base.errors import describe
 from msjax.core.base.typing import Axes
 from msjax.engine.autograd.op import apply
-from msjax.nn.cell.base import Cell
-from msjax.nn.function_layer import PrimitiveAttribute
+from msjax.nn.function_layer import OfAxes, PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
 from msjax.ops.function.nn_func.sliding import n_ints
@@ -58,10 +57,9 @@ def _primitive(operator_class):
     return PrimitiveAttribute(make)
 
 
-class _Conv(Cell):
-    """Base of 1-D, 2-D and 3-D convolutions; subclasses set `axes` and `transposed`."""
+class _Conv(OfAxes):
+    """Base of 1-D, 2-D and 3-D convolutions; subclasses set `transposed`."""
 
-    axes = 2
     transposed = False
     bias_add: PrimitiveAttribute = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
 
@@ -143,9 +141,7 @@ class _Conv(Cell):
         )
 
 
-class _Conv1d(_Conv):
-    axes = 1
-
+class _Conv1d(_Conv, axes=1):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
         padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
@@ -230,7 +226,7 @@ class Conv2d(_Conv):
         )  # fmt: skip
 
 
-class Conv3d(_Conv):
+class Conv3d(_Conv, axes=3):
     """A 3-D convolution of inputs (N, C, D, H, W); see `Conv2d` for the arguments.
 
     Args:
@@ -243,7 +239,6 @@ class Conv3d(_Conv):
         (1, 8, 4, 5, 5)
     """
 
-    axes = 3
     conv3d: PrimitiveAttribute = _primitive(nn_ops.Conv3D)
 
     def __init__(
@@ -304,7 +299,7 @@ class Conv2dTranspose(_Conv):
         )  # fmt: skip
 
 
-class Conv3dTranspose(_Conv):
+class Conv3dTranspose(_Conv, axes=3):
     """The transpose of a 3-D convolution, as its gradient computes it, of inputs (N, C, D, H, W).
 
     Args:
@@ -318,7 +313,6 @@ class Conv3dTranspose(_Conv):
         (1, 8, 4, 4, 4)
     """
 
-    axes = 3
     transposed = True
     conv3d_transpose: PrimitiveAttribute = _primitive(nn_ops.Conv3DTranspose)
 

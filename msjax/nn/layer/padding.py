@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_kind, check_number, check_one_of, check_value, is_int
 from msjax.core.base.typing import PadWidths
 from msjax.nn.cell.base import Cell
+from msjax.nn.function_layer import OfAxes
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
 
 __all__ = [
@@ -48,15 +49,10 @@ class Pad(Cell):
         return pad_mirrored(x, self.paddings, self.mode.lower())
 
 
-class _Around(Cell):
+class _Around(OfAxes, axes=1):
     """Base of layers that pad their last `axes`."""
 
-    axes: ClassVar[int] = 1
     _negative = True  # whether it takes negative widths, too
-
-    def __init_subclass__(cls, axes: int | None = None, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.axes = axes or cls.axes
 
     def __init__(self, padding: int | Sequence[int]):
         super().__init__()

@@ -7,8 +7,7 @@ from typing import Any
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_int, check_one_of, check_positive_int, check_value
-from msjax.nn.cell.base import Cell
-from msjax.nn.function_layer import Layer, OfX, PrimitiveAttribute
+from msjax.nn.function_layer import Layer, OfAxes, OfX, PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints
 from msjax.ops.operations import pooling_ops
@@ -33,10 +32,8 @@ def _primitive(kind):
     return PrimitiveAttribute(make)
 
 
-class _Pool(Cell):
-    """Base of pooling layers; subclasses set `axes`."""
-
-    axes = 2
+class _Pool(OfAxes):
+    """Base of pooling layers."""
 
     def __init__(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
         super().__init__()
@@ -85,7 +82,7 @@ class _MaxPool(_Pool):
         return ops.max_pool(x, self._kernel, self._strides, self._pads, self._dilations, self.ceil_mode, self.return_indices)
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, axes=1):
     """The largest value of each window of an input (N, C, L) or (C, L); see `MaxPool2d` for the other arguments.
 
     Args:
@@ -96,7 +93,6 @@ class MaxPool1d(_MaxPool):
         [[3. 2.]]
     """
 
-    axes = 1
     max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool)
 
     def __init__(
@@ -137,10 +133,9 @@ class MaxPool2d(_MaxPool):
     max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool)
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPool, axes=3):
     """The largest value of each window of an input (N, C, D, H, W) or (C, D, H, W); see `MaxPool2d`."""
 
-    axes = 3
     max_pool: PrimitiveAttribute = _primitive(pooling_ops.MaxPool3D)
 
     def __init__(
@@ -188,7 +183,7 @@ class _AvgPool(_Pool):
         )  # fmt: skip
 
 
-class AvgPool1d(_AvgPool):
+class AvgPool1d(_AvgPool, axes=1):
     """The mean of each window of an input (N, C, L) or (C, L); see `AvgPool2d` for the other arguments.
 
     Args:
@@ -199,7 +194,6 @@ class AvgPool1d(_AvgPool):
         [[2. 1.]]
     """
 
-    axes = 1
     avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool)
 
     def __init__(
@@ -235,13 +229,12 @@ class AvgPool2d(_AvgPool):
     avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool)
 
 
-class AvgPool3d(_AvgPool):
+class AvgPool3d(_AvgPool, axes=3):
     """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`.
 
     Unlike there, `count_include_pad` holds with the pad_mode "same", too.
     """
 
-    axes = 3
     avg_pool: PrimitiveAttribute = _primitive(pooling_ops.AvgPool3D)
 
     def __init__(
@@ -265,10 +258,8 @@ class _AvgPoolExt(_AvgPool):
         return ""
 
 
-class AvgPool1dExt(_AvgPoolExt):
+class AvgPool1dExt(_AvgPoolExt, axes=1):
     """The mean of each window of an input (N, C, L) or (C, L); the stride is `kernel_size` by default."""
-
-    axes = 1
 
     def __init__(
         self,
@@ -285,10 +276,8 @@ class AvgPool2dExt(_AvgPoolExt):
     """The mean of each window of an input (N, C, H, W) or (C, H, W); the stride is `kernel_size` by default."""
 
 
-class AvgPool3dExt(_AvgPoolExt):
+class AvgPool3dExt(_AvgPoolExt, axes=3):
     """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); the stride is `kernel_size` by default."""
-
-    axes = 3
 
 
 class _LPPool(OfX):

@@ -107,6 +107,7 @@ class CompiledOptimizer(Cell):
     parameters: ParameterTuple
     # {attribute: (prefix, start, form)} of what `add_state` was told.
     _states: dict[str, tuple[str, float | Callable[..., Any], str]]
+    _prepare: Callable[[], StepInputs]
 
     def __init__(self):
         super().__init__(auto_prefix=False)
@@ -173,9 +174,6 @@ class CompiledOptimizer(Cell):
             (new value, *new state), the state in the order of `u.slots`.
         """
         raise NotImplementedError("The optimizer defines neither 'construct' nor 'update'.")
-
-    def _prepare(self) -> StepInputs:
-        raise NotImplementedError
 
     def construct(self, gradients: Sequence[Tensor]) -> Any:
         """One step.

@@ -18,15 +18,10 @@ __all__ = [
 
 
 class _ByFactor(LRScheduler):
-    """Base of schedulers with one factor for all groups, after the last epoch and since the start."""
+    """Base of schedulers with one factor for all groups."""
 
-    def _change(self):
-        """The factor from the last epoch's learning rate to this one's."""
-        raise NotImplementedError
-
-    def _total(self):
-        """The factor from the first learning rate to this epoch's."""
-        raise NotImplementedError
+    _change: Callable[[], float]  # the factor from the last epoch's learning rate to this one's
+    _total: Callable[[], float]  # the factor from the first learning rate to this epoch's
 
     def get_lr(self) -> Sequence[float | Tensor]:
         change = self._change()
