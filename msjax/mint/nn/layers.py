@@ -30,14 +30,12 @@ class Layer(function_layer.Layer):
 
     def __init_subclass__(cls, of: Callable[..., Any] | None = None, **checks: Any) -> None:
         super().__init_subclass__(of, **checks)
+        cls._in_repr = tuple(cls._defaults)
         if cls.__module__.startswith("msjax.mint.nn"):
             cls.__module__ = "msjax.mint.nn"
             if cls._defaults:
                 shown = (f"{k}" if v is REQUIRED else f"{k}: Default: {v!r}." for k, v in cls._defaults.items())
                 cls.__doc__ = "\n        ".join([f"{cls.__doc__}\n\n    Args:", *shown])
-
-    def extend_repr(self) -> str:
-        return ", ".join(f"{key}={getattr(self, key)}" for key in self._defaults)
 
 
 class OfX(Layer, function_layer.OfX):

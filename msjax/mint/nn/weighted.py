@@ -166,6 +166,7 @@ class _BatchNorm(Cell):
     """
 
     ndims = (2, 3)
+    _in_repr = ("num_features", "eps", "momentum", "affine", "track_running_stats")
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, dtype=None):
         super().__init__()
@@ -191,12 +192,6 @@ class _BatchNorm(Cell):
                 momentum = 1.0 / self.num_batches_tracked.value().astype(mstype.float32)
         return F.batch_norm(
             input, self.running_mean, self.running_var, self.weight, self.bias, self.training, momentum or 0.0, self.eps
-        )
-
-    def extend_repr(self):
-        return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
         )
 
 
@@ -243,6 +238,8 @@ class GroupNorm(Cell):
         dtype (ms.dtype, optional): of the Parameters; Float32 by default.
     """
 
+    _in_repr = ("num_groups", "num_channels", "eps", "affine")
+
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True, dtype: Type | None = None):
         super().__init__()
         self.num_groups: int = check_positive_int(num_groups, "num_groups", "GroupNorm")
@@ -254,9 +251,6 @@ class GroupNorm(Cell):
 
     def construct(self, input: TensorLike) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
 class LayerNorm(LayerNormExt):

@@ -72,6 +72,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
     _recompute = None  # the settings of recompute()
     _param_prefix = ""
     _flags = None
+    _in_repr: tuple[str, ...] = ()  # the attributes of a layer that `extend_repr` shows
     bprop: Callable[..., Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -271,7 +272,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, ToldOfWrites, nnx.Module, m
 
     def extend_repr(self) -> str:
         """The settings that ``repr`` shows; layers override it."""
-        return ""
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._in_repr)
 
     def __repr__(self) -> str:
         extra = self.extend_repr()

@@ -204,9 +204,7 @@ class Norm(OfX, of=_norm, axis=of_type(int, tuple, list), keep_dims=check_bool):
 
     axis: int | tuple[int, ...] = ()
     keep_dims: bool = False
-
-    def extend_repr(self) -> str:
-        return f"axis={self.axis}, keep_dims={self.keep_dims}"
+    _in_repr = ("axis", "keep_dims")
 
 
 @operator(numbers=("scale",), name="L1Regularizer")

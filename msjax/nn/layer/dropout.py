@@ -78,6 +78,7 @@ class _ChannelDropout(Cell):
     """Dropout of whole channels, by the function `drop`."""
 
     drop: Callable[[Tensor, float], Tensor]
+    _in_repr = ("p",)
 
     def __init__(self, p: Any = 0.5):
         super().__init__()
@@ -87,9 +88,6 @@ class _ChannelDropout(Cell):
 
     def construct(self, x):
         return type(self).drop(x, self.p) if self.training and self.p > 0 else x
-
-    def extend_repr(self) -> str:
-        return f"p={self.p}"
 
 
 class Dropout1d(_ChannelDropout):
@@ -109,7 +107,7 @@ class Dropout1d(_ChannelDropout):
     """
 
     drop = staticmethod(ops.dropout1d)
-    extend_repr = Cell.extend_repr  # As in MindSpore, the text of this one does not show `p`.
+    _in_repr = ()  # As in MindSpore, the text of this one does not show `p`.
 
 
 class Dropout2d(_ChannelDropout):

@@ -88,6 +88,7 @@ class Embedding(Cell):
 
     # MindSpore's layer has this operator as an attribute; subclasses that override construct use it.
     gather = ops.Gather()
+    _in_repr = ("vocab_size", "embedding_size", "use_one_hot", "embedding_table", "dtype", "padding_idx")
 
     def __init__(
         self,
@@ -118,12 +119,6 @@ class Embedding(Cell):
         _check_range(ids, self.vocab_size, "Embedding")
         return _lookup(self.embedding_table, ids)
 
-    def extend_repr(self) -> str:
-        return (
-            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
-            f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
-        )
-
 
 class EmbeddingExt(Cell):
     """Rows of a table, looked up by number; also `mint.nn.Embedding`.
@@ -150,6 +145,8 @@ class EmbeddingExt(Cell):
         >>> print(net(Tensor([0])))
         [[0. 0.]]
     """
+
+    _in_repr = ("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "dtype")
 
     def __init__(
         self,
@@ -197,12 +194,6 @@ class EmbeddingExt(Cell):
             self.weight._set_value(_renorm(self.weight, input, self.max_norm, self.norm_type)._value)
         padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings
         return gathering.embed(self.weight, input, padding, None, self.norm_type, self.scale_grad_by_freq)
-
-    def extend_repr(self) -> str:
-        return (
-            f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}, "
-            f"max_norm={self.max_norm}, norm_type={self.norm_type}, scale_grad_by_freq={self.scale_grad_by_freq}, dtype={self.dtype}"
-        )
 
 
 @operator(2, numbers=("limit",), name="EmbeddingRenorm", differentiable=False)

@@ -87,6 +87,8 @@ class LayerNormExt(Cell):
         dtype (ms.dtype, optional): of the Parameters. Default: ms.float32.
     """
 
+    _in_repr = ("normalized_shape", "eps", "elementwise_affine")
+
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
@@ -111,9 +113,6 @@ class LayerNormExt(Cell):
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class GroupNorm(Cell):
@@ -141,6 +140,8 @@ class GroupNorm(Cell):
         (1, 4, 3, 3)
     """
 
+    _in_repr = ("num_groups", "num_channels")
+
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: InitLike = "ones",
         beta_init: InitLike = "zeros", dtype: Type = mstype.float32,
@@ -159,9 +160,6 @@ class GroupNorm(Cell):
         fits = x.ndim >= 2 and x.shape[1] == self.num_channels
         check_value(x, fits, f"have {self.num_channels} channels (axis 1)", "the input", "GroupNorm")
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
 class LRN(OfInputX, of=local_response.lrn):

@@ -35,6 +35,8 @@ def _primitive(kind):
 class _Pool(OfAxes):
     """Base of pooling layers."""
 
+    _in_repr = ("kernel_size", "stride", "pad_mode")
+
     def __init__(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
         super().__init__()
         who, n = type(self).__name__, self.axes
@@ -54,9 +56,6 @@ class _Pool(OfAxes):
         pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
         self._padded = any(p != (0, 0) for p in pads)
         self._pads = "same" if self.pad_mode == "SAME" else pads
-
-    def extend_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
 
 
 class _MaxPool(_Pool):
@@ -248,14 +247,13 @@ class AvgPool3d(_AvgPool, axes=3):
 class _AvgPoolExt(_AvgPool):
     """Average pooling whose stride defaults to the window's size, and whose padding has no mode."""
 
+    _in_repr = ()
+
     def __init__(
         self, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None=None, padding: int | tuple[int, ...]=0, ceil_mode: bool=False, count_include_pad: bool=True, divisor_override: int | None=None,
     ):  # fmt: skip
         stride = kernel_size if stride is None else stride
         super().__init__(kernel_size, stride, "pad", padding, ceil_mode, count_include_pad, divisor_override)
-
-    def extend_repr(self):
-        return ""
 
 
 class AvgPool1dExt(_AvgPoolExt, axes=1):
