@@ -127,10 +127,7 @@ class CellSettings(CellTree):
 
     @property
     def jit_config_dict(self) -> dict[str, Any]:
-        """The settings of MindSpore's compiler: none."""
+        """The settings of MindSpore's compiler, or the layouts of Parameters that it would split: none."""
         return {}
 
-    @property
-    def parameter_layout_dict(self) -> dict[str, Any]:
-        """The layouts of Parameters that MindSpore would split: none."""
-        return {}
+    parameter_layout_dict = jit_config_dict

@@ -114,7 +114,8 @@ class Bijector(Cell):
         return -self._forward_log_jacobian(self._inverse(value))
 
 
-def _read_only(attribute, doc) -> Any:
+def read_only(attribute: str, doc: str) -> Any:
+    """An attribute of a bijector or a distribution that programs may read."""
     return property(operator.attrgetter(attribute), doc=doc)
 
 
@@ -132,7 +133,7 @@ class PowerTransform(Bijector):
         super().__init__(name=name, param={"power": power})
         self._power = self._add_parameter(power, "power")
 
-    power: Tensor = _read_only("_power", "c.")
+    power: Tensor = read_only("_power", "c.")
 
     def _parts(self, value):
         """c; 1 where that is 0; and 0 there in the place of the value, of which the formula for other c would have no slope."""
@@ -189,8 +190,8 @@ class ScalarAffine(Bijector):
         super().__init__(True, name=name, param={"scale": scale, "shift": shift})
         self._scale, self._shift = self._add_parameter(scale, "scale"), self._add_parameter(shift, "shift")
 
-    scale: Tensor = _read_only("_scale", "The factor.")
-    shift: Tensor = _read_only("_shift", "What is added.")
+    scale: Tensor = read_only("_scale", "The factor.")
+    shift: Tensor = read_only("_shift", "What is added.")
 
     def _forward(self, value):
         return value * self.cast_param_by_value(value, self._scale) + self.cast_param_by_value(value, self._shift)
@@ -218,7 +219,7 @@ class Softplus(Bijector):
         super().__init__(name=name, param={"sharpness": sharpness})
         self._sharpness = self._add_parameter(sharpness, "sharpness")
 
-    sharpness: Tensor = _read_only("_sharpness", "k.")
+    sharpness: Tensor = read_only("_sharpness", "k.")
 
     def _forward(self, value):
         k = self.cast_param_by_value(value, self._sharpness)
@@ -250,8 +251,8 @@ class GumbelCDF(Bijector):
         self._loc, self._scale = self._add_parameter(loc, "loc"), self._add_parameter(scale, "scale")
         check_value(scale, bool((self._scale > 0).all()), "be positive", "scale", "GumbelCDF")
 
-    loc: Tensor = _read_only("_loc", "The location.")
-    scale: Tensor = _read_only("_scale", "The scale.")
+    loc: Tensor = read_only("_loc", "The location.")
+    scale: Tensor = read_only("_scale", "The scale.")
 
     def _standard(self, value):
         return (value - self.cast_param_by_value(value, self._loc)) / self.cast_param_by_value(value, self._scale)
@@ -285,10 +286,7 @@ class Invert(Bijector):
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective, name or f"invert_{bijector.name}", bijector.dtype)
         self._bijector = bijector
 
-    @property
-    def bijector(self) -> Bijector:
-        """The other one."""
-        return self._bijector
+    bijector: Bijector = read_only("_bijector", "The other one.")
 
     def _forward(self, value):
         return self._bijector.inverse(value)

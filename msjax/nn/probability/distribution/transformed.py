@@ -7,7 +7,7 @@ from typing import Any
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_type
-from msjax.nn.probability.bijector import Bijector
+from msjax.nn.probability.bijector import Bijector, read_only
 from msjax.nn.probability.distribution.base import Distribution, shape_of
 from msjax.nn.probability.distribution.continuous import Normal
 from msjax.nn.probability.distribution.families import Family
@@ -45,15 +45,8 @@ class TransformedDistribution(Distribution):
         self._bijector, self._distribution = bijector, distribution
         self.is_linear_transformation: bool = bijector.is_constant_jacobian
 
-    @property
-    def bijector(self) -> Bijector:
-        """The function."""
-        return self._bijector
-
-    @property
-    def distribution(self) -> Distribution:
-        """The distribution of its values."""
-        return self._distribution
+    bijector: Bijector = read_only("_bijector", "The function.")
+    distribution: Distribution = read_only("_distribution", "The distribution of its values.")
 
     def _log_prob(self, value: Tensor, *parameters: Any, **named: Any) -> Tensor:
         before = self._bijector.inverse(value)
