@@ -33,10 +33,9 @@ class _PyNativeExecutor:
         set_grad_enabled(flag)
 
     def set_grad_flag(self, flag: bool) -> None:
-        """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`."""
+        """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`, and jax's programs run asynchronously."""
 
-    def set_async_for_graph(self, flag: bool) -> None:
-        """Without effect: jax's programs run asynchronously."""
+    set_async_for_graph = set_grad_flag
 
 
 class _CellGraphExecutor:

@@ -83,7 +83,8 @@ class Optimizer(CompiledOptimizer):
         for name, value in self.defaults.items():
             group.setdefault(name, value)
         if group["lr"] is self.defaults.get("lr") or not isinstance(group["lr"], Parameter):
-            self._check_rate(group["lr"])
+            if not isinstance(group["lr"], Tensor):
+                check_number(group["lr"], "lr", who, low=0)
             group["lr"] = Parameter(
                 Tensor(group["lr"], mstype.float32), name=f"learning_rate_group_{len(self.param_groups)}", requires_grad=False
             )
@@ -93,10 +94,6 @@ class Optimizer(CompiledOptimizer):
         for name in self._states:
             self._extend_state(name, own)
         self._check_group(group)
-
-    def _check_rate(self, lr):
-        if not isinstance(lr, Tensor):
-            check_number(lr, "lr", type(self).__name__, low=0)
 
     def _check_group(self, group):
         """Check a group's settings."""
