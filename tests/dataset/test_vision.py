@@ -300,3 +300,8 @@ def test_a_resized_crop_of_one_size_is_square(size):
 @pytest.mark.parametrize("transform", [vision.Solarize((50, 50)), vision.RandomSolarize((50, 50)), vision.Solarize(50)])
 def test_equal_bounds_solarize_all_that_is_not_below(transform):
     assert transform(np.array([[49, 50, 100, 255]], np.uint8)).tolist() == [[49, 205, 155, 0]]
+
+
+def test_images_without_colours_have_one_channel_or_three():
+    modes = {mode: vision.RandomGrayscale(1.0)(Image.new(mode, (1, 1))).mode for mode in ("L", "RGB", "RGBA", "CMYK")}
+    assert modes == {"L": "L", "RGB": "RGB", "RGBA": "RGB", "CMYK": "RGB"}

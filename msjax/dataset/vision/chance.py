@@ -151,7 +151,7 @@ class RandomAutoContrast(_Sometimes):
 
 
 class RandomGrayscale(ImageTransform):
-    """A Pillow image without colours, with the probability `prob`, by default 0.1; its mode stays.
+    """A Pillow image without colours, with the probability `prob`, by default 0.1: of mode L where it was, otherwise RGB.
 
     Example:
         >>> from PIL import Image
@@ -165,7 +165,7 @@ class RandomGrayscale(ImageTransform):
         self.prob: Any = check_number(prob, "prob", "RandomGrayscale", low=0, high=1)
 
     def _apply(self, image):
-        return image.convert("L").convert(image.mode) if row_rng().random() < self.prob else image
+        return image.convert("L").convert("L" if image.mode == "L" else "RGB") if row_rng().random() < self.prob else image
 
 
 class RandomPosterize(ImageTransform):
