@@ -355,6 +355,13 @@ def test_half_precision_numbers_are_rounded_once(op):
     np.testing.assert_array_equal(found.asnumpy(), exact.asnumpy().astype(np.float16))
 
 
+def test_common_divisors_and_multiples_of_the_least_integer():
+    least = np.iinfo(np.int32).min
+    x, y = Tensor(np.array([least, 0, least, 12, -4], np.int32)), Tensor(np.array([6, least, least, -8, 0], np.int32))
+    np.testing.assert_array_equal(ops.gcd(x, y).asnumpy(), [2, least, least, 4, 4])
+    np.testing.assert_array_equal(ops.lcm(x[3:], y[3:]).asnumpy(), [24, 0])
+
+
 def assigned(x, b):
     y = x * 1
     y[:, 0] = b

@@ -60,6 +60,17 @@ def _integers(name, fn, doc, printed, given="Tensor([5, 6]), Tensor([3, 3])"):
     return binary(name, checked, doc, (given, printed), differentiable=False)
 
 
+def _of_sizes(fn):
+    """The function of absolute values, unsigned: jax's loop doesn't end at the least integer, which has no positive of its type."""
+
+    def call(x, y):
+        if kind_of(x.dtype) != "i":
+            return fn(x, y)
+        return fn(*(jnp.abs(v).astype(f"u{x.dtype}") for v in (x, y))).astype(x.dtype)
+
+    return call
+
+
 bitwise_and: BinaryOperator = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", "[1 2]")
 bitwise_or: BinaryOperator = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", "[7 7]")
 bitwise_xor: BinaryOperator = _integers("bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", "[6 5]")
@@ -69,8 +80,12 @@ bitwise_left_shift: BinaryOperator = _integers(
 bitwise_right_shift: BinaryOperator = _integers(
     "bitwise_right_shift", jnp.right_shift, "input's bits moved right by `other` places; the sign stays.", "[0 0]"
 )
-gcd: BinaryOperator = _integers("gcd", jnp.gcd, "The greatest common divisor.", "[4 3]", "Tensor([12, 9]), Tensor([8, 6])")
-lcm: BinaryOperator = _integers("lcm", jnp.lcm, "The least common multiple.", "[12 15]", "Tensor([4, 3]), Tensor([6, 5])")
+gcd: BinaryOperator = _integers(
+    "gcd", _of_sizes(jnp.gcd), "The greatest common divisor.", "[4 3]", "Tensor([12, 9]), Tensor([8, 6])"
+)
+lcm: BinaryOperator = _integers(
+    "lcm", _of_sizes(jnp.lcm), "The least common multiple.", "[12 15]", "Tensor([4, 3]), Tensor([6, 5])"
+)
 bitwise_not: UnaryOperator = _step(
     "bitwise_not", jnp.bitwise_not, "The bits of integers, or Bools, inverted.", ("Tensor([0, 5])", "[-1 -6]")
 )
