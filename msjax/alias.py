@@ -78,6 +78,9 @@ _TARGETS = {
             "rmsprop rprop sgd thor"
         )
     },
+    "msjax.experimental.optim": {
+        "mindspore.experimental.optim": "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd"
+    },
     "msjax.ops": {
         "mindspore.ops": "function primitive",
         "mindspore.ops.function": (

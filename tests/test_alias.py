@@ -49,6 +49,8 @@ def test_the_same_modules_and_objects(mindspore):
         ("mindspore.ops.composite", "GradOperation", "msjax.ops"),
         ("mindspore.ops.functional", "stop_gradient", "msjax.ops"),
         ("mindspore.common.seed", "set_seed", "msjax"),
+        ("mindspore.experimental.optim.sgd", "SGD", "msjax.experimental.optim"),
+        ("mindspore.experimental.optim.adamw", "AdamW", "msjax.experimental.optim"),
     ],
 )
 def test_modules_that_msjax_splits_in_another_way(mindspore, module, name, real):

@@ -147,7 +147,7 @@ def test_vectors_of_several_words(tmp_path):
 
 @pytest.mark.parametrize(
     "replacement, made",
-    [("<$1>", "f<o>"), ("$0$2", "fo__"), ("$21", "f_1"), (r"\$1\n\u0041", "f$1nA"), (r"\\", "f\\")],
+    [("<$1>", "f<o>"), ("$0$2", "fo__"), ("$21", "f_1"), (r"\$1\n\u0041", "f$1nA"), (r"\\", "f\\"), ("a\\", "fa")],
 )
 def test_replacements_name_groups_by_a_dollar(replacement, made):
     assert text.RegexReplace("(o)(_)", replacement)("fo_").item() == made

@@ -120,6 +120,15 @@ def test_which_checkpoints_are_kept(settings, kept, tmp_path):
     assert sorted(os.listdir(tmp_path)) == [f"{name}.ckpt" for name in kept]
 
 
+def test_the_checkpoints_of_several_runs_are_those_of_one_callback(tmp_path):
+    model, callback = make(), train.ModelCheckpoint("A", str(tmp_path), train.CheckpointConfig(keep_checkpoint_max=3))
+    model.train(2, batches(), callback)
+    model.train(1, batches(), callback)
+    assert sorted(os.listdir(tmp_path)) == ["A-1_1.ckpt", "A-1_2.ckpt", "A-2_2.ckpt"]
+    model.train(1, batches(), train.ModelCheckpoint("A", str(tmp_path)))
+    assert sorted(os.listdir(tmp_path))[3:] == ["A_1-1_1.ckpt", "A_1-1_2.ckpt"]
+
+
 def test_functions_name_each_checkpoint_and_its_folder(tmp_path):
     name = lambda params: f"S{params.cur_step_num}"  # noqa: E731
     folder = lambda params: str(tmp_path / f"E{params.cur_epoch_num}")  # noqa: E731

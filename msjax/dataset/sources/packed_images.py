@@ -69,7 +69,7 @@ class MnistDataset(_PackedDataset):
     Args:
         dataset_dir (str): the folder of the files.
         usage (str, optional): "train", "test" or "all". Default: "all", the test's rows first.
-        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `Image_PackedDataset`.
+        num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache: as in `ImageFolderDataset`.
 
     Raises:
         TypeError, ValueError: a wrong argument, such as a folder that is not there.

@@ -128,7 +128,7 @@ class RegexReplace(_EachText):
 
 
 # What stands for something else in a replacement, as MindSpore's library for text reads it.
-_REFERENCE = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.)|\$(\d+)", re.DOTALL)
+_REFERENCE = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.?)|\$(\d+)", re.DOTALL)
 
 
 class Ngram(TextTransform):

@@ -113,7 +113,8 @@ def _append_info(given):
 class ModelCheckpoint(Callback):
     """Saves the network while it is trained, as PREFIX-EPOCH_STEP.ckpt, or as NAME.ckpt where a function gives the name.
 
-    Where files of a str are there already, the prefix becomes PREFIX_1, PREFIX_2 and so on.
+    Where files of a str are there already when it is first used, the prefix becomes PREFIX_1, PREFIX_2 and so on. Used for another run, it
+    goes on with its files.
 
     Args:
         prefix (str or callable): the prefix, or a function of the run's parameters that gives the name of each file. Default: "CKP".
@@ -138,9 +139,8 @@ class ModelCheckpoint(Callback):
     def on_train_begin(self, run_context: RunContext) -> None:
         if not callable(self._directory):
             os.makedirs(self._directory, exist_ok=True)
-            if not callable(self._given_prefix):
+            if not callable(self._given_prefix) and not self._files:
                 self._prefix = self._free_prefix(self._directory, self._given_prefix)
-        self._files = {}
         self._last_step, self._last_time = 0, time.time()
 
     def _free_prefix(self, directory, prefix):
