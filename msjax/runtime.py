@@ -6,6 +6,7 @@ XLA orders its own work, so streams and events only carry MindSpore's programs a
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final, Self
@@ -87,9 +88,13 @@ def without_effect(name: str, reason: str, **parameters: Any) -> Callable[..., N
 
     def call(*args: Any, **kwargs: Any) -> None:
         check_options(kwargs, parameters, name, what="argument")
-        signature.bind(*args, **kwargs)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"For '{name}': {error}; it takes {signature}.") from None
 
     call.__name__ = call.__qualname__ = name
+    call.__module__ = sys._getframe(1).f_globals["__name__"]  # where pickle looks for it
     call.__doc__ = f"Without effect: {reason}"
     call.__signature__ = signature  # inspect reads it
     return call

@@ -1,4 +1,4 @@
-"""Pooling layers, adaptive and fractional ones among them, and ops."""
+"""Pooling layers, adaptive and fractional ones among them, and unpooling."""
 
 from __future__ import annotations
 
