@@ -33,9 +33,10 @@ class _PyNativeExecutor:
         set_grad_enabled(flag)
 
     def set_grad_flag(self, flag: bool) -> None:
-        """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`, and jax's programs run asynchronously."""
+        """Without effect: recording follows from `ms.grad`, `Tensor.requires_grad` and `ms.no_grad`."""
 
-    set_async_for_graph = set_grad_flag
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Without effect: jax's programs run asynchronously."""
 
 
 class _CellGraphExecutor:

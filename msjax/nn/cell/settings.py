@@ -127,7 +127,10 @@ class CellSettings(CellTree):
 
     @property
     def jit_config_dict(self) -> dict[str, Any]:
-        """The settings of MindSpore's compiler, or the layouts of Parameters that it would split: none."""
+        """The settings of MindSpore's compiler: none."""
         return {}
 
-    parameter_layout_dict = jit_config_dict
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        """The layouts of Parameters that MindSpore would split: none."""
+        return {}

@@ -292,11 +292,13 @@ class Optimizer(CompiledOptimizer):
     def _is_dynamic_lr_or_weight_decay(self):
         return self.dynamic_lr or self.dynamic_weight_decay
 
-    def flatten_gradients(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Returns the gradients unchanged: they are dense here, and not fused into one chunk."""
+    def _grad_sparse_indices_deduplicate(self, gradients):
+        """Returns the gradients unchanged: they are dense here."""
         return gradients
 
-    _grad_sparse_indices_deduplicate = flatten_gradients
+    def flatten_gradients(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Returns the gradients unchanged: they are not fused into one chunk here."""
+        return gradients
 
     def assignadd(self, parameter: Parameter, value: TensorLike) -> Parameter:
         """Add to a Parameter; returns its new value."""
