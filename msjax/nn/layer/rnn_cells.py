@@ -304,13 +304,14 @@ class RNNCell(_RNNCellBase):
         (2, 3)
     """
 
+    _kind = "tanh"
+
     def __init__(
         self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
     ):
-        # The base class reads it; it must be there before a Cell's attributes can be set.
-        vars(self)["_kind"] = check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
+        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
         super().__init__(input_size, hidden_size, has_bias, dtype)
-        self.nonlinearity = nonlinearity
+        self._kind = self.nonlinearity = nonlinearity
 
 
 class GRUCell(_RNNCellBase):
