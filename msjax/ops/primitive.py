@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, T
 
 from msjax.common.tensor import Tensor
 from msjax.common.typing import MethodOfManyNames, TensorLike
+from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import Attribute
 from msjax.ops.dispatch.docs import DerivedDoc
 
@@ -94,7 +95,7 @@ class ConstructorSignature:
     slow the import."""
 
     def __get__(self, made: Any, cls: type[Any]) -> inspect.Signature:
-        if made is not None or not cls.__init__.__module__.startswith("msjax."):
+        if made is not None or not of_library(cls.__init__):
             # The signature of an instance is that of its __call__, of a program's subclass that of the constructor that it defines.
             raise AttributeError("__signature__")
         return signature_of(cls._defaults)
