@@ -378,7 +378,7 @@ class Angle(AudioTransform):
     _least = 2
 
     def _sound(self, sound):
-        return np.arctan2(sound[..., 1], sound[..., 0])
+        return _angle(sound)
 
 
 class Magphase(ComplexNorm):
@@ -393,4 +393,8 @@ class Magphase(ComplexNorm):
         self.power = check_float(power, "power", "Magphase", low=0)
 
     def _sound(self, sound):
-        return super()._sound(sound), Angle()._sound(sound)
+        return super()._sound(sound), _angle(sound)
+
+
+def _angle(sound):
+    return np.arctan2(sound[..., 1], sound[..., 0])
