@@ -204,9 +204,10 @@ class Trace(ProgramUnderWay):
             return
         attributes = vars(cell).copy()
         self.cells[id(cell)] = cell, {name: value for name, value in attributes.items() if isinstance(value, Tensor)}
+        held: list[Any] = []
         for value in attributes.values():
-            items = value.values() if isinstance(value, dict) else value
-            self.see([*items] if isinstance(value, (list, tuple, dict)) else [value])
+            held += value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
+        self.see(held)
 
     # ---- events
 

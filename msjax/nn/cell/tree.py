@@ -21,8 +21,19 @@ from msjax.nn.cell.parts import CellPart
 _C = TypeVar("_C")
 
 
+class _Signature:
+    """What `inspect.signature` shows of a cell class: that of its constructor, where Python would show that of `CellType.__call__`."""
+
+    def __get__(self, cls: type | None, owner: type) -> Any:
+        if cls is None:
+            raise AttributeError("__signature__")  # of `CellType` itself
+        return inspect.signature(partial(cls.__init__, None))
+
+
 class CellType(type(nnx.Module)):
     """The class of cell classes: tells compiled programs when an attribute of such a class changes."""
+
+    __signature__: Any = _Signature()
 
     def __call__(cls: type[_C], /, *args: Any, **kwargs: Any) -> _C:
         if "cls" in kwargs:
@@ -31,11 +42,6 @@ class CellType(type(nnx.Module)):
             given.apply_defaults()
             args, kwargs = given.args[1:], given.kwargs
         return super().__call__(*args, **kwargs)
-
-    def __getattr__(cls, name: str) -> Any:
-        if name != "__signature__":
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return inspect.signature(partial(cls.__init__, None))  # Python would show that of `__call__`
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
