@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
 from msjax.common.tensor import Tensor
@@ -95,9 +96,10 @@ class ConstructorSignature:
     slow the import."""
 
     def __get__(self, made: Any, cls: type[Any]) -> inspect.Signature:
-        if made is not None or not of_library(cls.__init__):
-            # The signature of an instance is that of its __call__, of a program's subclass that of the constructor that it defines.
-            raise AttributeError("__signature__")
+        if made is not None:
+            raise AttributeError("__signature__")  # the signature of an instance is that of its __call__
+        if not of_library(cls.__init__):
+            return inspect.signature(partial(cls.__init__, None))  # a program's subclass that defines one
         return signature_of(cls._defaults)
 
 
