@@ -41,7 +41,15 @@ class CellType(type(nnx.Module)):
             given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
             given.apply_defaults()
             args, kwargs = given.args[1:], given.kwargs
-        return super().__call__(*args, **kwargs)
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError as error:
+            own = (
+                cls.__init__.__qualname__
+            )  # Python's message of arguments that don't fit names a base of msjax's that nobody knows
+            if own.startswith("_") and cls.__init__.__module__.startswith("msjax.") and str(error).startswith(f"{own}()"):
+                error.args = (str(error).replace(own, f"{cls.__name__}.__init__", 1),)
+            raise
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)

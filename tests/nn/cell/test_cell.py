@@ -134,3 +134,9 @@ def test_cells_and_their_parameters_go_when_nothing_needs_them():
     del root
     gc.collect()
     assert [r() for r in gone] == [None] * 3
+
+
+@pytest.mark.parametrize("layer", [nn.GRUCell, nn.ReflectionPad1d, nn.ExponentialDecayLR, ms.mint.nn.Conv2d])
+def test_missing_arguments_are_told_by_the_name_of_the_layer(layer):
+    with pytest.raises(TypeError, match=rf"^{layer.__name__}.__init__\(\) missing"):
+        layer()
