@@ -1,8 +1,11 @@
 """Handles of hooks: removal, with statements, and what they keep alive."""
 
 import gc
+import os
 import pickle
+import signal
 import threading
+import time
 import weakref
 
 import equinox as eqx
@@ -11,6 +14,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import Parameter, Tensor, hooks, nn
+from msjax.core.door import HookTable
 from msjax.tools import hooks_of
 
 X = Tensor([1.0, 2.0])
@@ -228,3 +232,62 @@ def test_threads_that_register_on_one_module_lose_none_and_leave_none(make, hast
     for thread in threads:
         thread.join()
     assert not wrong and not present()
+
+
+def test_threads_that_register_the_first_hook_of_a_parameter_lose_none(hasty_threads):
+    def work():
+        together.wait()
+        parameter.register_hook(nothing)
+
+    for _ in range(60):
+        parameter, together = Parameter(Tensor([1.0])), threading.Barrier(4)
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(parameter.hooks()) == 4
+
+
+def test_a_failed_trace_keeps_what_other_threads_do_to_hooks_meanwhile():
+    net = nn.ReLU()
+    net.register_forward_hook(nothing)
+    handle = net.register_backward_hook(nothing)
+
+    def others():
+        net.register_forward_pre_hook(nothing)
+        handle.remove()
+
+    @ms.jit
+    def run(x):
+        if not hooks_of(net).get("forward_pre"):
+            thread = threading.Thread(target=others)
+            thread.start()
+            thread.join()
+        net.register_backward_pre_hook(nothing)
+        return x if float(x.sum()) > 0 else -x  # needs the value: all goes on in PyNative mode
+
+    with pytest.warns(UserWarning, match="runs in PyNative mode"):
+        run(X)
+    assert {kind: len(found) for kind, found in hooks_of(net).items()} == {"forward_pre": 1, "forward": 1, "backward_pre": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore:.*fork")
+def test_a_process_forked_while_another_thread_registers_hooks_can_register_some():
+    net, held = nn.ReLU(), threading.Event()
+
+    def changes(table):
+        held.set()
+        time.sleep(0.2)
+        return table
+
+    thread = threading.Thread(target=HookTable.change, args=(net, changes))
+    thread.start()
+    held.wait()
+    if not (child := os.fork()):
+        signal.alarm(2)
+        net.register_forward_hook(nothing).remove()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()

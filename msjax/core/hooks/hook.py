@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -72,10 +73,11 @@ class Hook:
         with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
-        removed: whether `remove()` was called: no program that runs the hook is used again.
+        removed: by `remove()`, in the thread of this number, or True: no program that runs the hook is used again.
         of_tensors: whether it gets Tensors, to which it may write.
         fixed: whether it belongs to the program that is traced when it is registered, so that it is no observer in a slot.
         id: the number of its handle.
+        thread: the number of the thread that registered it.
     """
 
     fn: Any
@@ -83,10 +85,11 @@ class Hook:
     always_call: bool = False
     observe: bool | None = None
     traced: bool | None = None
-    removed: bool = False
+    removed: int = False
     of_tensors: bool = False
     fixed: bool = False
     id: int = field(default_factory=new_number)
+    thread: int = field(default_factory=threading.get_ident)
 
     @classmethod
     def registered(cls, fn: Any, **options: Any) -> Hook:
@@ -230,6 +233,7 @@ class HookTable:
     owner: OwnerRef | None = None
 
     before_change = staticmethod(before_change)
+    changing = CHANGING
 
     @staticmethod
     def register(
@@ -262,6 +266,23 @@ class HookTable:
         before_change(owner)
         with CHANGING:
             owner._set_hooks(changed(owner._hooks))
+
+    @staticmethod
+    def put_back(before: Any, now: Any) -> Any:
+        """The earlier hooks of an owner without what this thread has changed since; what other threads have added or removed meanwhile stays so.
+
+        Args:
+            before, now: tables, or tuples of hooks.
+        """
+        own = threading.get_ident()
+        if isinstance(before, tuple):
+            return (*before, *[hook for hook in now if hook.thread != own and hook not in before])
+        for kind in KINDS:
+            for hook in getattr(before, kind):
+                before = before.without(hook.id) if hook.removed not in (False, own) else before
+            for hook in getattr(now, kind):
+                before = before if hook.thread == own or hook in getattr(before, kind) else before.add(kind, hook)
+        return before
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -334,7 +355,7 @@ EMPTY = HookTable.EMPTY = HookTable()
 def _remove(owner: Any, id: int):
     for hook in owner._hooks.all():
         if hook.id == id:
-            hook.removed = True
+            hook.removed = threading.get_ident()
             HookTable.change(owner, lambda table: table.without(id))
 
 

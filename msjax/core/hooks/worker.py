@@ -13,6 +13,7 @@ import atexit
 import collections
 import contextlib
 import functools
+import os
 import sys
 import threading
 import time
@@ -458,6 +459,8 @@ def wait_for_programs() -> None:
 
 # Held while a table is replaced by one that was made of it: another thread may register a hook, too. Nothing waits meanwhile.
 CHANGING = threading.RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows; no other thread holds it in the child
+    os.register_at_fork(before=CHANGING.acquire, after_in_parent=CHANGING.release, after_in_child=CHANGING.release)
 
 
 def before_change(owner: Any = None) -> None:

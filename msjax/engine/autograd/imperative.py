@@ -78,7 +78,9 @@ def register_hook_list(tensor: Tensor, given: HookList | None = None) -> HookLis
         hooks.join(given)
     if hooks is None:
         # What the code of a transformation registers on nnx's copy of a Parameter is that call's.
-        hooks = tensor._hooks = HookList(None if is_tracer(tensor._value) else tensor) if given is None else given
+        hooks = HookList(None if is_tracer(tensor._value) else tensor) if given is None else given
+        with HookTable.changing:  # another thread may register its first hook, too
+            hooks = tensor._hooks = hooks if tensor._hooks is None else tensor._hooks
         if TENSORS.under_jax_transform([tensor]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             run = _refuse_late(tensor) if used(tensor) else hooks.run_each

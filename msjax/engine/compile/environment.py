@@ -220,8 +220,8 @@ class Snapshot:
             if tensor._hooks is not hooks:
                 tensor._hooks = hooks
         for owner, hooks in self._hooks.values():
-            HookTable.change(owner, lambda _now, before=hooks: before)
-            for hook in hooks.all() if isinstance(hooks, HookTable) else ():
+            HookTable.change(owner, lambda now, before=hooks: HookTable.put_back(before, now))
+            for hook in owner._hooks.all() if isinstance(hooks, HookTable) else ():
                 hook.removed = False
         for (_, put), state in zip(_GENERATORS, self._drawn):
             put(state)
