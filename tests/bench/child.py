@@ -1,7 +1,7 @@
 """A process of its own: contenders of another Python, or one contender's first call and memory.
 
-python -m tests.bench.child serve            answers requests, a line of JSON each
-python -m tests.bench.child once CASE NAME   prints {"first": seconds, "memory": MiB}
+python -m tests.bench.child serve                     answers requests, a line of JSON each
+python -m tests.bench.child once CASE NAME [FOLDER]   prints {"first": seconds, "memory": MiB}; msjax keeps programs in the folder
 """
 
 import json
@@ -81,8 +81,12 @@ def serve(answers):
         answers.flush()
 
 
-def once(case, contender):
+def once(case, contender, folder=""):
     """Seconds of building and the first step, and the most memory that the process had after five, in MiB."""
+    if folder:
+        import msjax as ms
+
+        ms.set_context(enable_compile_cache=True, compile_cache_path=folder)
     make = maker(contender)
     built = make(case, contender)
     begin = time.perf_counter()

@@ -96,15 +96,10 @@ def python_of(contender):
 def once(case, contender, folder=""):
     """{"first": seconds of the first step, "memory": MiB at most} of a contender in a process of its own.
 
-    `folder` is where jax stores programs and finds those of an earlier process; "" for nowhere.
+    `folder` is where msjax keeps programs and finds those of an earlier process; "" for nowhere.
     """
-    stored = {
-        "COMPILATION_CACHE_DIR": folder,
-        "PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": 0,
-        "PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": -1,
-    }
-    environment = {**os.environ, **{f"JAX_{name}": str(value) for name, value in stored.items()}}
-    command = [python_of(contender), "-m", "tests.bench.child", "once", case, contender]
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": ""}
+    command = [python_of(contender), "-m", "tests.bench.child", "once", case, contender, folder]
     done = subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True)
     if done.returncode:
         raise Unavailable((done.stderr.strip().splitlines() or ["it failed"])[-1])
