@@ -194,6 +194,24 @@ def test_csv(tmp_path):
     path.write_text("1,2\n3\n")
     with pytest.raises(RuntimeError, match=r"t\.csv, line 2 has 1 fields, but there are 2 columns"):
         list(ds.CSVDataset(path, column_names=["a", "b"], shuffle=False))
+    path.write_text("a\n1.5x\n1_0\n3.4028235e38\n")
+    assert column(ds.CSVDataset(path, column_defaults=[0.0], shuffle=False), "a") == [1.5, 1.0, float(np.finfo(np.float32).max)]
+    path.write_text("a\n1e39\n")
+    with pytest.raises(RuntimeError, match="'1e39' is no float32"):
+        list(ds.CSVDataset(path, column_defaults=[0.0]))
+    path.write_text(f"a\n{'x' * 200_000}\n")
+    assert len(column(ds.CSVDataset(path), "a")[0]) == 200_000
+    path.write_bytes(b"a\n\xff\n")
+    for data in (ds.CSVDataset(path), ds.TextFileDataset(path, shuffle=False)):
+        with pytest.raises(RuntimeError, match=r"t\.csv.*can't decode byte 0xff"):
+            list(data)
+
+
+def test_the_files_of_a_table_have_one_header(tmp_path):
+    (tmp_path / "1").write_text("a,b\n1,2\n")
+    (tmp_path / "2").write_text("b,a\n3,4\n")
+    with pytest.raises(RuntimeError, match=r"the first line of .*2 should be that of .*1, \['a', 'b'\]"):
+        list(ds.CSVDataset([str(tmp_path / name) for name in "12"], shuffle=False))
 
 
 def test_what_is_not_there_says_so():

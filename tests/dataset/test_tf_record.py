@@ -146,6 +146,29 @@ def test_damaged_files(path, tmp_path):
         (tmp_path / "bad").write_bytes(data)
         with pytest.raises(RuntimeError, match=message):
             list(ds.TFRecordDataset(str(tmp_path / "bad"), columns_list=["n"]))
+    packed = bytearray(gzip.compress(content))
+    packed[20:22] = b"\xff\xff"
+    for data, kind in (
+        (packed, "GZIP"), *((file_of(bad), "") for bad in (b"\x08\x05", b"\xff\xff\xff", field(1, field(1, field(1, b"\xff"))))),
+    ):  # fmt: skip
+        (tmp_path / "bad").write_bytes(data)
+        with pytest.raises(RuntimeError, match=r"bad (can't be read as a TFRecord file|is no tf\.train\.Example): "):
+            list(ds.TFRecordDataset(str(tmp_path / "bad"), compression_type=kind or None))
+
+
+def test_a_file_without_records_does_not_take_the_columns_from_the_others(path, tmp_path):
+    (tmp_path / "0").write_bytes(b"")
+    data = ds.TFRecordDataset([str(tmp_path / "0"), path], shuffle=False)
+    assert data.get_col_names() == ["n", "name", "x"] and numbers(data) == [*range(6)]
+
+
+def test_several_texts_of_bytes_lie_one_after_the_other(tmp_path):
+    (tmp_path / "a").write_bytes(file_of(example(b=[b"abc", b"d"])))
+    texts = [(None, b"abcd  "), (ds.Schema(), b"abcd")]
+    texts[1][0].add_column("b", "uint8", [-1])
+    for schema, text in texts:
+        ((row,),) = ds.TFRecordDataset(str(tmp_path / "a"), schema).create_tuple_iterator(num_epochs=1, output_numpy=True)
+        assert row.shape == (len(text),) and row.tobytes() == text
 
 
 @pytest.mark.parametrize(

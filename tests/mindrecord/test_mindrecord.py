@@ -218,6 +218,15 @@ def test_save(tmp_path):
     assert len(ds.MindDataset(path)) == 3
 
 
+def test_bytes_that_end_with_zeros_are_saved_whole(tmp_path):
+    writer = FileWriter(str(tmp_path / "a"))
+    writer.add_schema({"b": {"type": "bytes"}})
+    writer.write_raw_data([{"b": b"ab\0\0"}])
+    writer.commit()
+    ds.MindDataset(str(tmp_path / "a")).save(str(tmp_path / "b"))
+    assert [row["b"] for row in FileReader(str(tmp_path / "b")).get_next()] == [b"ab\0\0"]
+
+
 def test_errors(tmp_path, written):
     with pytest.raises(ValueError, match=r"The MindRecord file '.*nothing' does not exist"):
         ds.MindDataset(str(tmp_path / "nothing"))

@@ -21,7 +21,7 @@ class FileBeside:
     def __init__(self, path: str | os.PathLike[str]):
         self._target = os.path.realpath(path)
         folder, name = os.path.split(self._target)
-        self._path = os.path.join(folder, f".{name[:100]}.msjax-{secrets.token_hex(8)}.tmp")
+        self._path = os.path.join(folder, f".{name[:50]}.msjax-{secrets.token_hex(8)}.tmp")
         # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
         self.file: Any = open(self._path, "xb")
 

@@ -56,5 +56,5 @@ def _field(value, name):
 
 def _stored(value):
     if value.dtype.kind in "US":
-        return value.item()
+        return value.item() if value.dtype.kind == "U" else value.tobytes()  # an item of bytes ends before its last zeros
     return value.astype(_STORED[value.dtype.name]) if value.dtype.name in _STORED else value

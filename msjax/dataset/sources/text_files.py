@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import itertools
+import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +25,8 @@ from msjax.dataset.values import FileRow, leading_int
 
 # Rows that a global shuffle draws from.
 _BUFFER = 10000
+_FLOAT = re.compile(r"\s*[+-]?(?!0x)(inf(inity)?|nan|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.IGNORECASE | re.ASCII)
+_TOO_LARGE = 2.0**128 - 2.0**103  # what Float32 rounds to infinity
 
 
 class RowsOfFiles(Dataset):
@@ -55,6 +60,17 @@ class RowsOfFiles(Dataset):
         """How many rows a file has."""
         return sum(1 for _ in self._read(path))
 
+    @contextlib.contextmanager
+    def _reading(self, path):
+        try:
+            yield
+        except (TypeError, ValueError, LookupError) as error:
+            raise RuntimeError(f"{type(self).__name__} could not be read: {path}: {type(error).__name__}: {error}") from error
+
+    def _counted(self, path):
+        with self._reading(path):
+            return self._file_count(path)
+
     def is_shuffled(self) -> bool:
         return self._shuffle is not False
 
@@ -69,7 +85,7 @@ class RowsOfFiles(Dataset):
         return files[self._shard :: self._shards] if self._shards_are_files() else files
 
     def _count(self, endless):
-        n = sum(map(self._file_count, self._of_files(self._files)))
+        n = sum(map(self._counted, self._of_files(self._files)))
         n = n if self._shards is None or self._shards_are_files() else -(-n // self._shards)
         return n if self._limit is None else min(n, self._limit)
 
@@ -92,13 +108,14 @@ class RowsOfFiles(Dataset):
     def _of_worker(self, parts, rng):
         for path, start, end in parts:
             rows = (FileRow.of(row, path) for row in itertools.islice(self._read(path), start, end))
-            yield from (
-                buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size))) if self._shuffle == Shuffle.INFILE else rows
-            )
+            if self._shuffle == Shuffle.INFILE:
+                rows = buffered_shuffle(rows, _BUFFER, lambda size: int(rng.integers(size)))
+            with self._reading(path):
+                yield from rows
 
     def _of_shard(self, files):
         """What the shard has of the files one after the other, as (path, first row, end); the last shards go on with the first files."""
-        counts = [self._file_count(path) for path in files]
+        counts = [self._counted(path) for path in files]
         each = -(-sum(counts) // self._shards)
         start, end, before = self._shard * each, (self._shard + 1) * each, 0  # pyright: ignore[reportOptionalOperand]
         for path, count in itertools.cycle(zip(files, counts)):
@@ -192,16 +209,23 @@ class CSVDataset(RowsOfFiles):
     def _columns(self):
         if self._given is not None:
             return self._given
-        with open(self._files[0], encoding="utf-8", newline="") as file:
-            names = next(csv.reader(file, delimiter=self._delimiter), [])
+        with self._opened(self._files[0]) as reader:
+            names = next(reader, [])
         fits = names and len(set(names)) == len(names)
         return check_data(names, fits, f"the first line of {self._files[0]} should name the columns, each once", "CSVDataset")
 
+    @contextlib.contextmanager
+    def _opened(self, path):
+        csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # one for all of Python's readers: MindSpore has none
+        with self._reading(path), open(path, encoding="utf-8", newline="") as file:
+            yield csv.reader(file, delimiter=self._delimiter)
+
     def _lines(self, path):
-        with open(path, encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, delimiter=self._delimiter)
+        with self._opened(path) as reader:
             if self._given is None:
-                next(reader, None)
+                header, names = next(reader, None), self._columns()
+                fits = header in (None, names)
+                check_data(header, fits, f"the first line of {path} should be that of {self._files[0]}, {names}", "CSVDataset")
             for fields in reader:
                 if fields:
                     yield reader.line_num, fields
@@ -226,9 +250,21 @@ def _number(field, kind, where):
     if kind is str:
         return np.array(field)
     try:
-        return np.array(leading_int(field) if kind is np.int32 else float(field), kind)
+        return np.array(leading_int(field) if kind is np.int32 else _leading_float(field), kind)
     except (ValueError, OverflowError) as error:
         raise RuntimeError(f"CSVDataset: {where}: {field!r} is no {kind.__name__}.") from error
+
+
+def _leading_float(text):
+    """The number in front of a text that Float32 can hold, as C reads it: 1.5 of "1.5x"."""
+    try:
+        number = float(text.partition("_")[0])  # which Python allows between digits
+    except ValueError:
+        found = _FLOAT.match(text)
+        number = float(found.group() if found else text)
+    if _TOO_LARGE <= abs(number) < math.inf:
+        raise OverflowError(text)
+    return number
 
 
 def _in_turn(readers):

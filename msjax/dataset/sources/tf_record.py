@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -192,7 +193,7 @@ class TFRecordDataset(RowsOfFiles):
     def _kinds(self):
         """{column: what the schema says of it, None without one}."""
         if self._schema is None:
-            names = self._wanted or sorted(next(map(features, self._records(self._files[0])), {}))
+            names = self._wanted or sorted(next((row for path in self._files for row in self._examples(path)), {}))
             return dict.fromkeys(names)
         by_name = {column["name"]: column for column in self._schema.columns}
         for name in self._wanted or ():
@@ -203,16 +204,19 @@ class TFRecordDataset(RowsOfFiles):
     def _records(self, path):
         try:
             yield from records(path, self._compression)
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zlib.error) as error:
             raise RuntimeError(f"TFRecordDataset: {path} can't be read as a TFRecord file: {error}") from error
+
+    def _examples(self, path):
+        for number, record in enumerate(self._records(path)):
+            try:
+                yield features(record)
+            except (TypeError, ValueError) as error:
+                raise RuntimeError(f"TFRecordDataset: record {number} of {path} is no tf.train.Example: {error}") from error
 
     def _read(self, path):
         kinds = self._kinds()
-        for number, record in enumerate(self._records(path)):
-            try:
-                row = features(record)
-            except ValueError as error:
-                raise RuntimeError(f"TFRecordDataset: record {number} of {path} is no tf.train.Example: {error}") from error
+        for number, row in enumerate(self._examples(path)):
             yield tuple(_value(row, name, kind, f"record {number} of {path}") for name, kind in kinds.items())
 
     def _file_count(self, path):
@@ -232,9 +236,12 @@ def _value(row: dict[str, Any], name: str, column: dict[str, Any] | None, where:
     if (kind == "uint8" or kind in _TEXTS) != (holds == "bytes") or (kind[:5] == "float") != (holds == "float32"):
         raise RuntimeError(f"TFRecordDataset: the feature {name!r} in {where} holds {holds}, but the schema says {kind}.")
     if kind in _TEXTS:
-        array = np.array([text.decode() for text in found] if kind == "string" else found, _TEXTS[kind])
+        try:
+            array = np.array([text.decode() for text in found] if kind == "string" else found, _TEXTS[kind])
+        except UnicodeDecodeError as error:
+            raise RuntimeError(f"TFRecordDataset: the feature {name!r} in {where} is no text: {error}") from error
     else:
-        array = _bytes(found) if holds == "bytes" else np.asarray(found, kind)
+        array = _bytes(found, column is None) if holds == "bytes" else np.asarray(found, kind)
     shape = None if column is None else column.get("shape")
     try:
         return array if shape is None else array.reshape(shape)
@@ -244,9 +251,7 @@ def _value(row: dict[str, Any], name: str, column: dict[str, Any] | None, where:
         ) from error
 
 
-def _bytes(values: Sequence[bytes]) -> np.ndarray:
-    """The bytes of a list, those of several one below the other, filled up with zeros."""
-    if len(values) < 2:
-        return np.frombuffer(b"".join(values), np.uint8).copy()
-    longest = max(map(len, values))
-    return np.frombuffer(b"".join(value.ljust(longest, b"\0") for value in values), np.uint8).reshape(len(values), longest).copy()
+def _bytes(values: Sequence[bytes], filled: bool) -> np.ndarray:
+    """The bytes of a list one after the other, without a schema each filled up with blanks to the longest, as in MindSpore."""
+    longest = max(map(len, values), default=0) if filled else 0
+    return np.frombuffer(b"".join(value.ljust(longest) for value in values), np.uint8).copy()
