@@ -75,7 +75,19 @@ def test_lists_of_lists_are_tuples_of_indices():
 
 
 def test_a_bool_makes_an_axis():
-    assert Tensor(X)[True].shape == (1, 2, 3, 4)
+    assert Tensor(X)[True].shape == Tensor(X)[Tensor(True)].shape == (1, 2, 3, 4)
+
+
+def test_true_beside_arrays_is_one_of_them():
+    for index in ((True, [0, 1]), ([0, 1], True), (np.array([True, False]), True), (0, True, [1, 2])):
+        np.testing.assert_array_equal(Tensor(X)[index].asnumpy(), X[index])
+
+
+@pytest.mark.parametrize("index", [False, (False, 0), Tensor(False), ([0, 1], False)], ids=str)
+def test_false_leaves_nothing_to_write(index):
+    x = Tensor(X)
+    x[index] = Tensor([7.0])
+    np.testing.assert_array_equal(x.asnumpy(), X)
 
 
 def test_values_are_broadcast_and_converted():

@@ -34,6 +34,10 @@ class MaskOfUnknownValues(TracedValueError, IndexError):
     """A mask picks elements while a program is being compiled; msjax runs the code in PyNative mode then, where it compiles."""
 
 
+class _PicksNothing(IndexError):
+    """False as an index: reading is an error, and there is nothing to write, as in MindSpore."""
+
+
 class _Index:
     """An index, parsed against a shape.
 
@@ -46,11 +50,14 @@ class _Index:
 
     def __init__(self, index: Any, shape: Any):
         self.parts, self.starts, self.arrays = [], [], []
-        items = list(index) if isinstance(index, tuple) or _is_sequence(index) else [index]
-        items = [_normal(i) for i in items]
+        given = list(index) if isinstance(index, tuple) or _is_sequence(index) else [index]
+        items = [_normal(i) for i in given]
         self.dynamic = all(
             i is None or i is Ellipsis or isinstance(i, int) or (isinstance(i, slice) and i.step in (None, 1)) for i in items
         )
+        if not self.dynamic and any(getattr(i, "ndim", 0) for i in items):
+            # As in numpy, True is one of the arrays beside it, not an axis of its own.
+            items = [item for item, i in zip(items, given) if not (item is None and i is not None)]
         named = [i for i in items if i is not None and i is not Ellipsis]
         used = sum(i.ndim if hasattr(i, "dtype") and i.dtype == bool else 1 for i in named)
         ellipses = sum(1 for i in items if i is Ellipsis)
@@ -148,19 +155,23 @@ def _normal(item):
         return item
     if isinstance(item, (bool, np.bool_)):
         if not item:
-            raise IndexError("Of the Bools, only True can be an index by itself: a new axis of size 1.")
+            raise _PicksNothing("Of the Bools, only True can be an index by itself: a new axis of size 1.")
         return None
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, Tensor):
         if item.dtype.kind not in "iub":
             raise IndexError(f"A Tensor used as an index should be of integers or Bools, but is {item.dtype}.")
-        return item if item.dtype.kind != "b" else item._value
+        if item.dtype.kind != "b":
+            return item
+        item = item._value
     if isinstance(item, (list, tuple, range)):
         item = np.asarray([_plain(v) for v in item])
         if item.size == 0:
             return item.astype(np.int32)
     if isinstance(item, (np.ndarray, jax.Array)):
+        if item.dtype.kind == "b" and not item.ndim and (known := known_value(item)) is not None:
+            return _normal(bool(known))
         if item.dtype.kind in "iub":
             return item if item.dtype.kind != "u" else item.astype(np.int32)
         raise IndexError(f"An array used as an index should be of integers or Bools, but is {item.dtype}.")
@@ -273,7 +284,10 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
             raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")
         operator, operands, static = _SET_MASKED, (self, index, value), ()
     else:
-        parsed = _Index(index, self._value.shape)
+        try:
+            parsed = _Index(index, self._value.shape)
+        except _PicksNothing:
+            return
         if write_items(self, value, _VIEW, parsed.operands, parsed.key):
             return
         operator, operands, static = _SETITEM, (self, value, *parsed.operands), parsed.key
