@@ -35,6 +35,11 @@ def rounded_once(function: Callable[..., JaxArray], x: JaxArray, *args: Any) -> 
     return function(widened(x), *args).astype(x.dtype) if is_half(x) else function(x, *args)
 
 
+def quotient(x: JaxArray, y: JaxArray) -> JaxArray:
+    """x / y; of half-precision numbers in Float32, since jax's slope by y has y ** -2, which Float16 can't hold from 256 on and below 1 / 256."""
+    return rounded_once(jnp.divide, x, widened(y))
+
+
 def is_number(value: Any) -> bool:
     """True for a Python number, also when jax traces it (then it is a weakly typed scalar)."""
     return isinstance(value, (bool, int, float, complex)) or getattr(value, "weak_type", False)

@@ -16,7 +16,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_kind, check_value
 from msjax.core.base.typing import JaxArray, Number
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import alike, as_operand, broadcast, is_number, kind_of, promote, to_float
+from msjax.ops.dispatch.promotion import alike, as_operand, broadcast, is_number, kind_of, promote, quotient, to_float
 from msjax.ops.function.math_func.tables import binary, renamed
 
 __all__ = [
@@ -81,15 +81,15 @@ def _toward_zero(x, y):
 
 def _downward(x, y):
     # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
-    quotient = jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
-    return _farthest_by_zero(x, y, quotient) if kind_of(x.dtype) in "biu" else quotient
+    floor = jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
+    return _farthest_by_zero(x, y, floor) if kind_of(x.dtype) in "biu" else floor
 
 
-def _farthest_by_zero(x, y, quotient):
+def _farthest_by_zero(x, y, rounded):
     # MindSpore's quotients by 0 are the numbers of the type farthest from 0, and 0 of 0, as Float64 infinities and NaN become.
     bounds = (False, True) if x.dtype == jnp.bool_ else (jnp.iinfo(x.dtype).min, jnp.iinfo(x.dtype).max)
     least, greatest = (jnp.asarray(bound, x.dtype) for bound in bounds)
-    return jnp.where(y == 0, jnp.where(x == 0, x, jnp.where(x > 0, greatest, least)), quotient)
+    return jnp.where(y == 0, jnp.where(x == 0, x, jnp.where(x > 0, greatest, least)), rounded)
 
 
 @operator(2, name="Div", int_grad=True)
@@ -114,7 +114,7 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
     if kind_of(x.dtype) in "biu":
         # Don't promote first: the common dtype may not hold the number, as in UInt8 / -1.
         return to_float(as_operand(input)) / to_float(as_operand(other))
-    return x / y
+    return quotient(x, y)
 
 
 @operator(2, name="FloorDiv")
@@ -196,7 +196,7 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
         [ 3 -3]
     """
     x, y = alike(x, y)
-    return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
+    return quotient(x, y) if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
 
 
 @operator(2, numbers=("alpha",), name="Sub", int_grad=True)
@@ -328,7 +328,7 @@ def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: 
         [2.5 3. ]
     """
     x, y, z, v = _terms(to_float, value, input, tensor1, tensor2)
-    return x + v * y / z
+    return x + quotient(v * y, z)
 
 
 def addn(x: Sequence[Tensor]) -> Tensor:

@@ -14,7 +14,7 @@ from msjax.common.typing import DTypeLike, TensorLike
 from msjax.core.base.checks import check_in_range, check_kind, check_value
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import kind_of, promote, rounded_once, to_float, typed
+from msjax.ops.dispatch.promotion import kind_of, promote, rounded_once, to_float, typed, widened
 from msjax.ops.function.array_func.joining import stack
 from msjax.ops.function.math_func.elementary import magnitude
 
@@ -239,8 +239,12 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
     """
     check_in_range(p, "p", above=0)
     others = tuple(i for i in range(input.ndim) if i != axis % input.ndim)
-    size = p_norm(input, p, others, True)
-    return input * jnp.where(size > maxnorm, maxnorm / (size + 1e-7), 1).astype(input.dtype)
+
+    def scaled(x):
+        size = p_norm(x, p, others, True)
+        return x * jnp.where(size > maxnorm, maxnorm / (size + 1e-7), 1).astype(x.dtype)
+
+    return rounded_once(scaled, input)
 
 
 @operator(numbers=("epsilon",))
@@ -299,12 +303,12 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
 @operator(2, numbers=("max_norm",), name="clip_by_norm")
 def _scaled(x, total, max_norm):
     x = to_float(x)
-    return (x * jnp.minimum(max_norm / (total + 1e-6), 1).astype(x.dtype)).astype(x.dtype)
+    return (x * jnp.minimum(max_norm / (widened(total) + 1e-6), 1).astype(x.dtype)).astype(x.dtype)
 
 
 @operator(2, numbers=("clip_norm",), name="clip_by_global_norm")
 def _scaled_global(x, total, clip_norm):
-    return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
+    return x * (clip_norm / jnp.maximum(widened(total), clip_norm)).astype(x.dtype)
 
 
 def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: None = None) -> tuple[Tensor, ...]:

@@ -15,7 +15,7 @@ from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, Unary
 from msjax.core.base.checks import check_value
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, spread, to_float
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, alike, is_number, need_floats, quotient, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary, of_floats, only_of_floats, with_slopes
 
 __all__ = [
@@ -101,9 +101,9 @@ def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
     """
     if is_number(x) and is_number(y):
         raise TypeError("one operand should be a Tensor, but both are numbers.")
-    x, y = spread(*(need_floats(v) for v in promote(x, y)))
+    x, y = (need_floats(v) for v in alike(x, y))
     zero = x == 0
-    return jnp.where(zero, 0, x / jnp.where(zero & (y == 0), 1, y))
+    return jnp.where(zero, 0, quotient(x, jnp.where(zero & (y == 0), 1, y)))
 
 
 @operator(2)
