@@ -27,6 +27,7 @@ from msjax.core.base.checks import (
 )
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import rounded_once
 from msjax.ops.function.array_func import gathering
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
@@ -34,7 +35,7 @@ __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingL
 
 @operator(2, name="Gather")
 def _lookup(table, ids):
-    return table.at[ids].get(mode="fill")
+    return rounded_once(lambda x: x.at[ids].get(mode="fill"), table)
 
 
 def _check_ids(ids, who):

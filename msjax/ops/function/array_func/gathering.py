@@ -15,7 +15,7 @@ from msjax.core.base.checks import check_in_range, check_kind, check_rank, check
 from msjax.core.base.typing import JaxArray
 from msjax.engine.settings.current import SETTINGS
 from msjax.ops.dispatch.operator import axis_of, freeze, operator, require_tensors
-from msjax.ops.dispatch.promotion import widened
+from msjax.ops.dispatch.promotion import rounded_once
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 
@@ -50,7 +50,7 @@ def _gather(x, indices, axis, batch_dims):
 
     for _ in range(batch_dims):
         take = jax.vmap(take)
-    return take(x, indices)
+    return rounded_once(take, x, indices)
 
 
 def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0) -> Tensor:
@@ -112,7 +112,7 @@ def _gather_d(x, index, dim):
     dim = dim % x.ndim
     # Along the other axes, the result has the sizes of the index.
     x = jax.lax.slice(x, (0,) * x.ndim, [n if i == dim else m for i, (n, m) in enumerate(zip(x.shape, index.shape))])
-    return jnp.take_along_axis(widened(x), index, axis=dim).astype(x.dtype)
+    return rounded_once(jnp.take_along_axis, x, index, dim)
 
 
 def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -151,12 +151,12 @@ def gather_elements(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
 @operator(2, int_grad=(0,))
 def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | Sequence[int]) -> JaxArray:
     """Elements picked along an axis, by an index for each place; other axes are broadcast."""
-    return jnp.take_along_axis(widened(arr), indices, axis).astype(arr.dtype)
+    return rounded_once(jnp.take_along_axis, arr, indices, axis)
 
 
 @operator(2, name="GatherNd", int_grad=(0,))
 def _gather_nd(x, indices):
-    return x[tuple(jnp.moveaxis(indices, -1, 0))]
+    return rounded_once(lambda x: x[tuple(jnp.moveaxis(indices, -1, 0))], x)
 
 
 def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
 def rows_or_zeros(table: TensorLike, indices: TensorLike) -> JaxArray:
     """Rows of a table, by integers; zeros for one outside of the table."""
     inside = (indices >= 0) & (indices < table.shape[0])
-    rows = table.at[jnp.where(inside, indices, 0)].get(mode="clip")
+    rows = rounded_once(lambda x: x.at[jnp.where(inside, indices, 0)].get(mode="clip"), table)
     return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
 
 
@@ -201,7 +201,7 @@ def embed(
     weight: TensorLike, ids: TensorLike, padding_idx: int | None, max_norm: float | None, norm_type: float, scale: bool
 ) -> JaxArray:
     """What `embedding` returns for integers in the table and a `padding_idx` that is not negative."""
-    rows = weight.at[ids].get(mode="fill")
+    rows = rounded_once(lambda x: x.at[ids].get(mode="fill"), weight)
     if max_norm is not None:
         held = jax.lax.stop_gradient(rows)
         norms = jnp.linalg.norm(held, norm_type, -1, keepdims=True)

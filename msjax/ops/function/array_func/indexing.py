@@ -22,7 +22,7 @@ from msjax.core.base.errors import describe
 from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.views import Rule, pick, view_of, write_items
-from msjax.ops.dispatch.promotion import broadcast
+from msjax.ops.dispatch.promotion import broadcast, rounded_once
 
 __all__ = []
 
@@ -229,7 +229,8 @@ def _index_of(parts, starts, arrays):
 def _get(x, starts, *rest):
     *arrays, parts, dynamic = rest
     if not dynamic:
-        return x[_index_of(parts, map(starts.__getitem__, range(len(starts))), arrays)]
+        index = _index_of(parts, map(starts.__getitem__, range(len(starts))), arrays)
+        return rounded_once(lambda x: x[index], x) if arrays else x[index]
     first, size, shape = _block(x, parts, starts)
     return jax.lax.dynamic_slice(x, first, size).reshape(shape)
 

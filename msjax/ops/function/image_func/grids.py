@@ -13,6 +13,7 @@ from msjax.common.typing import TensorLike
 from msjax.core.base.checks import check_bool, check_kind, check_one_of, check_rank, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import freeze, operator, require_tensors
+from msjax.ops.dispatch.promotion import rounded_once
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
 
@@ -77,8 +78,8 @@ def _grid_sample(input, grid, mode, padding_mode, align_corners):
         _place(grid[..., len(sizes) - 1 - i], size, padding_mode, align_corners) for i, size in enumerate(sizes)
     ]  # fmt: skip
     if mode == "nearest":
-        return gather_points(input, [jnp.round(jax.lax.stop_gradient(at)).astype(jnp.int32) for at in places])
-    return sample_linear(input, places)
+        return rounded_once(gather_points, input, [jnp.round(jax.lax.stop_gradient(at)).astype(jnp.int32) for at in places])
+    return rounded_once(sample_linear, input, places)
 
 
 def grid_sample(
@@ -182,7 +183,7 @@ def _crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation
         # Halves away from zero.
         out = gather_points(crops, [jnp.floor(at + 0.5).astype(jnp.int32) for at in places])
     else:
-        out = sample_linear(crops, places)
+        out = rounded_once(sample_linear, crops, places)
     known = inside[0][:, :, None] & inside[1][:, None, :]
     return jnp.where(known[..., None], jnp.moveaxis(out, 1, -1), jnp.asarray(extrapolation, image.dtype))
 
