@@ -355,6 +355,28 @@ def test_half_precision_numbers_are_rounded_once(op):
     np.testing.assert_array_equal(found.asnumpy(), exact.asnumpy().astype(np.float16))
 
 
+@pytest.mark.parametrize(
+    "op",
+    [
+        ops.div, ops.tensor_div, ops.xdivy, lambda x, y: ops.addcdiv(0 * x, x, y), lambda x, y: ops.clip_by_norm(ops.stack([x, y]), 1.0),
+        lambda x, y: ops.renorm(ops.stack([x, y]), 2, 0, 1.0), lambda x, y: ops.clip_by_global_norm([x, y], 1.0)[0],
+        lambda x, y: mint.nn.functional.normalize(ops.stack([x, y]), dim=0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("divisor", [1e-3, 1000.0])
+def test_gradients_by_divisors_whose_squares_float16_cannot_hold(op, divisor):
+    x, y = np.float16([divisor / 2] * 2), np.float16([divisor] * 2)
+    found, exact = (ms.grad(op, (0, 1))(Tensor(x.astype(t)), Tensor(y.astype(t))) for t in (np.float16, np.float32))
+    for f, e in zip(found, exact):
+        np.testing.assert_allclose(f.asnumpy(), e.asnumpy(), rtol=3e-3, atol=2e-3 / divisor)
+
+
+def test_half_precision_functions_whose_terms_float16_cannot_hold():
+    np.testing.assert_array_equal(ops.cross(*[Tensor([1000.0, 1001.0, 1002.0], ms.float16)] * 2).asnumpy(), 0)
+    assert abs(ops.sinc(Tensor([2.5e4], ms.float16)).asnumpy()[0]) < 1e-5
+    np.testing.assert_allclose(ms.grad(ops.atan)(Tensor([300.0], ms.float16)).asnumpy(), 1.11e-5, rtol=1e-2)
+
+
 def test_common_divisors_and_multiples_of_the_least_integer():
     least = np.iinfo(np.int32).min
     x, y = Tensor(np.array([least, 0, least, 12, -4], np.int32)), Tensor(np.array([6, least, least, -8, 0], np.int32))
@@ -368,6 +390,7 @@ def assigned(x, b):
     return y
 
 
+_AT = Tensor(np.zeros(6400, np.int64))
 _ONE = {
     "add": lambda x, b: x + b, "mul": lambda x, b: x * b, "sub": lambda x, b: b - x, "div": lambda x, b: b / x,
     "where": lambda x, b: ops.where(x > 0, b, 0.0), "maximum": lambda x, b: ops.maximum(x * 0, b), "lerp": lambda x, b: ops.lerp(x, b, 1.0),
@@ -377,7 +400,11 @@ _ONE = {
     "bias_add": lambda x, b: ops.bias_add(x, b.reshape(1)), "prelu": lambda x, b: ops.prelu(-x, -b.reshape(1)),
     "transposed": lambda x, b: ops.conv_transpose2d(x.reshape(4, 1, 40, 40), x[0, :, :1, :1, :1], b.reshape(1)),
     "assigned": lambda x, b: assigned(x, b),
-    "repeat": lambda x, b: ops.repeat_interleave(b, x.size), "gather": lambda x, b: ops.gather_elements(b.reshape(1), 0, ms.ops.zeros(6400, ms.int64)),
+    "repeat": lambda x, b: ops.repeat_interleave(b, x.size), "gather": lambda x, b: ops.gather_elements(b.reshape(1), 0, _AT),
+    "items": lambda x, b: b.reshape(1)[_AT], "index_select": lambda x, b: ops.index_select(b.reshape(1), 0, _AT),
+    "gather_nd": lambda x, b: ops.gather_nd(b.reshape(1), _AT[:, None]), "embedding": lambda x, b: ops.embedding(_AT, b.reshape(1, 1)),
+    "embedding_lookup": lambda x, b: ops.EmbeddingLookup()(b.reshape(1), _AT, 0),
+    "grid_sample": lambda x, b: ops.grid_sample(b.reshape(1, 1, 1, 1), ops.zeros((1, 80, 80, 2), x.dtype)),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
-from msjax.ops.dispatch.promotion import as_operand, broadcast, is_number, promote, widened
+from msjax.ops.dispatch.promotion import as_operand, broadcast, is_number, promote, rounded_once, widened
 
 __all__ = [
     "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",
@@ -178,7 +178,7 @@ def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> JaxAr
     x, y = jnp.broadcast_arrays(x, y)
     if x.shape[dim] != 3:
         raise ValueError(f"axis {dim} should have the size 3, but the shape is {x.shape}.")
-    return jnp.cross(x, y, axis=dim)
+    return rounded_once(lambda x: jnp.cross(x, widened(y), axis=dim), x)
 
 
 @operator(2, name="vecdot")

@@ -121,7 +121,7 @@ asin: UnaryOperator = of_floats(
 acos: UnaryOperator = of_floats(
     "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (_X, "[1.5707964 0.       ]"), wide=True
 )
-atan: UnaryOperator = of_floats("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"))
+atan: UnaryOperator = of_floats("atan", jnp.arctan, "The inverse tangent.", (_X, "[0.        0.7853982]"), wide=True)
 sinh: UnaryOperator = of_floats("sinh", jnp.sinh, "The hyperbolic sine.", (_X, "[0.        1.1752012]"))
 cosh: UnaryOperator = of_floats("cosh", jnp.cosh, "The hyperbolic cosine.", (_X, "[1.        1.5430807]"))
 tanh: UnaryOperator = of_floats(
@@ -143,7 +143,7 @@ atanh: UnaryOperator = of_floats(
     wide=True,
 )
 sinc: UnaryOperator = unary(
-    "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("Tensor([0.0, 0.5])", "[1.        0.6366197]")
+    "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("Tensor([0.0, 0.5])", "[1.        0.6366197]"), wide=True
 )
 rad2deg: UnaryOperatorOfX = only_of_floats(
     "rad2deg", jnp.rad2deg, "Radians as degrees.", ("Tensor([0.0, 1.0])", "[ 0.       57.295776]"), parameter="x"
