@@ -188,3 +188,20 @@ def test_a_while_loop_calls_hooks_once_a_step():
         assert third and log == third * 3
         found = jax.eval_shape(hooks.capture(steps), jnp.float32(0))[1]
         assert found.activations.keys() == found.counts.keys()
+
+
+def test_what_jax_transposes_calls_no_observers():
+    def kernel(*_):
+        return jnp.array([[3.0, 1.0], [1.0, 2.0]], jnp.float32)
+
+    model, log = nnx.Linear(2, 2, use_bias=False, kernel_init=kernel, rngs=nnx.Rngs(0)), []
+    hooks.register_forward_hook(model, lambda module, args, output: log.append(hooks.path(module)))
+    row = jnp.array([1.0, 2.0], jnp.float32)
+    for compiled in (lambda fn: fn, jax.jit, hooks.jit):
+        transposed = compiled(lambda row: jax.linear_transpose(lambda x: jax.vmap(model)(x[None])[0], row)(row)[0])
+        assert transposed(row).tolist() == [5, 5]
+        hooks.barrier()
+        assert not log
+    np.testing.assert_allclose(jax.scipy.sparse.linalg.gmres(model, row)[0], [0, 1], atol=1e-6)
+    hooks.barrier()
+    assert log

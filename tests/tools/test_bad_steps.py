@@ -14,7 +14,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import nn
-from msjax.tools import Fault, guard, replay
+from msjax.tools import Fault, compare, find_nan, guard, record, replay
 from tests.tools import step_for_bundles
 from tests.tools.step_for_bundles import make
 
@@ -262,3 +262,16 @@ def test_plain_attributes_that_a_step_changes_are_kept(pytree):
     assert (inner.calls, inner.mode, step.skipped) == (0, "new", 1)
     step(model, jnp.ones(1)), step(model, jnp.ones(1))
     assert (inner.calls, inner.mode) == (2, "used")
+
+
+@pytest.mark.parametrize("tool", [find_nan, record, compare, guard])
+def test_tools_that_read_values_say_that_jax_traces(tool):
+    def called(x):
+        model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+        return guard(lambda x: model(x))(x) if tool is guard else tool(*[model] * (1 + (tool is compare)), x)
+
+    for transformed in (jax.jit, jax.vmap):
+        with pytest.raises(
+            TypeError, match=f"For '{tool.__name__}', the values should be known, but it is called in what jax traces"
+        ):
+            transformed(called)(jnp.ones((1, 2)))

@@ -65,6 +65,15 @@ class TracedValueError(TypeError):
     """Code asked for the value of a Tensor while the program was being compiled."""
 
 
+def check_at_hand(given: Any, who: str) -> None:
+    """Raise where a tool that reads values is given those of a program that jax traces."""
+    if any(map(is_tracer, jax.tree.leaves(given))):
+        raise TracedValueError(
+            f"For '{who}', the values should be known, but it is called in what jax traces (jax.jit, jax.grad, jax.vmap and so on). "
+            "Call it outside, with the function that is traced."
+        )
+
+
 def of_dtype(value: Any, dtype: Any) -> Any:
     """A jax array in a dtype: itself where it has that, for `astype` takes time to trace even where it changes nothing."""
     return value if value.dtype == dtype else value.astype(dtype)

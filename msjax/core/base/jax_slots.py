@@ -97,6 +97,11 @@ def enclosing_traces() -> list[Any]:
     return traces
 
 
+def transposing() -> bool:
+    """Whether a function is traced by `jax.linear_transpose`, as by gmres: it is run backwards alone, so that its values are never there."""
+    return any(type(trace).__name__ == "JaxprTrace" for trace in enclosing_traces())
+
+
 def trace_of(value: Any) -> Any:
     """jax's object for the transformation that a tracer belongs to; None for a value that is no tracer."""
     return getattr(value, "_trace", None)

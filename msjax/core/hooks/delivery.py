@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import jax
 
+from msjax.core.base import jax_slots
 from msjax.core.base.arrays import TracedValueError, is_tracer, known_value, staged
 from msjax.core.base.state import ACTIVITY, STATE, State
 from msjax.core.base.trial_run import TrialRun
@@ -199,6 +200,8 @@ class TracedDelivery(Delivery):
             for i, array in known.items():
                 leaves[i] = values.made(array)
             return super().observe(frame, fn, jax.tree.unflatten(treedef, leaves), place, carried)
+        if jax_slots.transposing():
+            return carried
         head = frame.head()
         if STATE.trace is not None:
             STATE.trace.observed(users_hook(fn, *[first() for first in head]), lambda: place.text(fn))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from msjax.core.base.arrays import is_tracer
+from msjax.core.base.arrays import check_at_hand, is_tracer
 from msjax.core.base.checks import check_kind, check_number
 from msjax.core.base.errors import describe
 from msjax.core.hooks.values import ARRAYS
@@ -240,6 +240,7 @@ def compare(
             check_number(tolerance, name, "compare", low=0)
     check_kind(names, names is None or isinstance(names, dict), "be a dict of names", "names", "compare")
     a, b = (Record.read(one) if isinstance(one, (str, os.PathLike)) else one for one in (a, b))
+    check_at_hand((inputs, kwargs), "compare")
     call, recorded = call_of(inputs, kwargs), [one for one in (a, b) if isinstance(one, Record)]
     if not any(call) and recorded:
         given = recorded[0].of("input")

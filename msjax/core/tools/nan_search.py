@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.core.base.arrays import is_float
+from msjax.core.base.arrays import check_at_hand, is_float
 from msjax.core.base.checks import check_type
 from msjax.core.base.split import Split, opened
 from msjax.core.hooks.places import is_array
@@ -70,6 +70,7 @@ def find_nan(
         fn = hooked(fn)
     elif not callable(fn):
         raise not_hooked(fn, "find_nan")
+    check_at_hand((fn, args, kwargs), "find_nan")
     tools = tools_with(fn, (args, kwargs))
     with unraised():
         fault = (_in_program if tools is None else tools.find_nan)(fn, args, kwargs, check, gradients)

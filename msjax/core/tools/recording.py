@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from flax import nnx
 
+from msjax.core.base.arrays import check_at_hand
 from msjax.core.base.checks import check_bool, check_path
 from msjax.core.base.errors import check_function, describe, on_behalf_of
 from msjax.core.models.capture import capture, sum_of_floats
@@ -106,6 +107,7 @@ def record(
     if loss is not None:
         check_function(loss, "record", "loss", ("result",))
     tools, (args, kwargs) = tools_of(model), call_of(inputs, kwargs)
+    check_at_hand((model, args, kwargs), "record")
     framework = None if tools is not None else foreign.framework_of(model)
     if framework is not None:
         made = getattr(foreign, f"record_{framework}")(model, *args, gradients=gradients, loss=loss, path=path, **kwargs)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.core.base.arrays import check_at_hand, known_value
 from msjax.core.base.checks import check_bool, check_kind, check_path, check_value, is_int
 from msjax.core.base.errors import shorten
 from msjax.core.jaxprs.interpreter import Program
@@ -197,6 +198,8 @@ def guarded(
         modules = objects_among((args, kwargs))
         result, wrong, failed = program(split((args, kwargs)))
         out, changed = join(result)
+        if known_value(wrong) is None:
+            check_at_hand(wrong, "guard")
         bad = bool(wrong) or bool(kinds and failed)
         about = {"kind": "function", "on": check.on if isinstance(check.on, str) else None, "checks": [*kinds]}
         kept = Bundle(about, args, kwargs, {}) if bad and bundle is not None else None
