@@ -140,3 +140,11 @@ def test_level_auto_chooses_for_each_operator(mode):
     net = Net()
     assert amp.auto_mixed_precision(net, "auto") is net
     assert [out.dtype for out in net(x)] == [HALF, FULL, HALF, FULL]
+
+
+def test_training_with_level_auto_chooses_for_each_operator():
+    net, types = nn.Dense(1, 1), []
+    net.construct = lambda x: types.append((ops.matmul(x, x).dtype, ops.exp(x.astype(HALF)).dtype)) or ops.matmul(x, net.weight)
+    loss = lambda out, y: types.append(out.dtype) or out.sum()  # noqa: E731
+    amp.build_train_network(net, nn.SGD(net.trainable_params()), loss, "auto")(Tensor([[1.0]]), Tensor([[1.0]]))
+    assert types == [(HALF, FULL), FULL]

@@ -195,7 +195,7 @@ def build_train_network(
         network (Cell): the network.
         optimizer (Cell): an optimizer.
         loss_fn (Cell, optional): the loss; without it, the network returns the loss.
-        level (str): see `auto_mixed_precision`; "auto" is "O2" here. Default: "O0".
+        level (str): see `auto_mixed_precision`. Default: "O0".
         boost_level (str): accepted for compatibility with MindSpore; "O0" only.
         cast_model_type (ms.dtype): ms.float16 or ms.float32, in the place of the level's.
         keep_batchnorm_fp32 (bool): whether the cells of `get_black_list` are computed in Float32.
@@ -214,12 +214,13 @@ def build_train_network(
     if boost_level != "O0":
         raise NotImplementedError(f"For '{who}', 'boost_level' other than 'O0' is not offered.")
     check_options(kwargs, LEVEL_SETTINGS, who, what="argument", error=ValueError)
-    level = "O2" if level == "auto" else level
     cast = kwargs.get("cast_model_type", mstype.float16 if level in ("O2", "O3") else mstype.float32)
     keep = kwargs.get("keep_batchnorm_fp32", level != "O3")
     manager = kwargs.get("loss_scale_manager")
     if level == "O1":
         network = auto_mixed_precision(network, "O1")
+    elif level == "auto" and "cast_model_type" not in kwargs:
+        network = _OutputTo32(auto_mixed_precision(network, "auto"))
     elif cast != mstype.float32:
         network = _black(network, get_black_list() if keep else [], cast)
     if loss_fn is not None:
