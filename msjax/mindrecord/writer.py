@@ -213,9 +213,9 @@ class FileWriter:
                     os.remove(f"{path}.db")
             for file in [*files, *indices]:
                 file.replace()
-        except BaseException:
+        except BaseException as error:
             for file in [*files, *indices]:
-                file.drop()
+                file.drop(error)
             raise
         for folder in {os.path.dirname(os.path.realpath(path)) for path in self._paths}:
             sync_folder(folder)

@@ -59,10 +59,13 @@ def _convert(file_path, save_path, name_map, file_name_regex, old, new):
         files = [file_path]
     fits = files and all(f.endswith("." + old) for f in files)
     check_value(file_path, fits, f"be a .{old} file or a folder of such", "file_path", who)
+    names = [os.path.basename(path) for path in files]
+    check_value(file_path, save_path is None or len({*names}) == len(names), "hold each name of a file once", "file_path", who)
     for path in files:
         with reading(path) as data:
             entries = FORMATS[old].read(data)
             renamed = {(name_map or {}).get(name, name): value for name, value in entries.items()}
+            check_value(name_map, len(renamed) == len(entries), f"give each of {[*entries]} a name of its own", "name_map", who)
             folder = os.path.dirname(path) if save_path is None else save_path
             os.makedirs(folder or ".", exist_ok=True)
             with writing(os.path.join(folder, os.path.basename(path).removesuffix(old) + new)) as file:

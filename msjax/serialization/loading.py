@@ -6,6 +6,7 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msjax import log
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
@@ -111,8 +112,8 @@ def load_param_into_net(
 ) -> tuple[list[Any], list[str]]:
     """Set the Parameters of a network.
 
-    Names that are not found are tried again with the prefix, such as ``backbone.``, that the others of the dict have in
-    front, unless `strict_load`.
+    Names that are not found are tried again with a prefix, such as ``backbone.``, that others of the dict have in
+    front, unless `strict_load`. A warning is logged for those that are still missing.
 
     Args:
         net (Cell): the network.
@@ -153,24 +154,26 @@ def load_param_into_net(
             missing.append(parameter)
     names = {p.name for p, _ in found}
     unused = [name for name in parameter_dict if name not in names]
-    if not strict_load and missing:
-        prefix = _common_prefix([p.name for p in missing], unused)
-        if prefix:
-            again = [(p, parameter_dict.get(prefix + p.name)) for p in missing]
-            found += [(p, value) for p, value in again if isinstance(value, Parameter)]
-            missing = [p for p, value in again if not isinstance(value, Parameter)]
+    while not strict_load and (prefix := _common_prefix([p.name for p in missing], unused, parameter_dict)):
+        again = [(p, parameter_dict.get(prefix + p.name)) for p in missing]
+        found += [(p, value) for p, value in again if isinstance(value, Parameter)]
+        missing = [p for p, value in again if not isinstance(value, Parameter)]
     for parameter, value in found:
         _check(parameter, value, strict_load)
     for parameter, value in found:
         parameter._set_value(as_array(value._value.reshape(parameter.shape), parameter.dtype))
+    if missing:
+        log.warning(
+            "For 'load_param_into_net', %d Parameters of the network are not loaded: %s", len(missing), [p.name for p in missing]
+        )
     return [p.name for p in missing], unused
 
 
-def _common_prefix(missing, unused) -> str:
-    """The prefix that the dict's names have before the missing name; empty if there is none."""
+def _common_prefix(missing, unused, given) -> str:
+    """A prefix that a name of the dict, that of a Parameter, has before a missing one; empty if there is none."""
     for name in sorted(missing, key=len, reverse=True):
         for other in unused:
-            if other.endswith("." + name):
+            if other.endswith("." + name) and isinstance(given[other], Parameter):
                 return other[: len(other) - len(name)]
     return ""
 

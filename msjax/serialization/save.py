@@ -74,7 +74,7 @@ def save_checkpoint(
         ckpt_file_name += "." + format
     if async_save:
         # jax arrays are immutable, so a later training step does not change what is being written.
-        writer = threading.Thread(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
+        writer = _Writer(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
         writer.start()
         with _LOCK:
             _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
@@ -92,10 +92,24 @@ def async_ckpt_thread_status() -> bool:
     return any(writer.is_alive() for writer in _WRITERS)
 
 
+class _Writer(threading.Thread):
+    error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except BaseException as error:
+            self.error = error
+            raise
+
+
 def wait_for_writers() -> None:
-    """Wait for all files that are being written on other threads."""
+    """Wait for all files that are being written on other threads; an error of one of them is raised."""
     for writer in list(_WRITERS):
         writer.join()
+        error, writer.error = writer.error, None
+        if error is not None:
+            raise error
 
 
 def _entries(save_obj) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import socket
@@ -102,8 +103,10 @@ class SummaryRecord:
         os.makedirs(log_dir, exist_ok=True)
         self.log_dir: str = os.path.realpath(log_dir)
         # TensorBoard looks for files with "tfevents" in their names.
-        name = f"{file_prefix}.out.tfevents.{int(time.time())}.{os.getpid()}.{socket.gethostname()}{file_suffix}"
-        self.full_file_name: str = os.path.join(self.log_dir, name)
+        end = f"{os.getpid()}.{socket.gethostname()}{file_suffix}"
+        names = (f"{file_prefix}.out.tfevents.{second}.{end}" for second in itertools.count(int(time.time())))
+        paths = (os.path.join(self.log_dir, name) for name in names)
+        self.full_file_name: str = next(path for path in paths if not os.path.exists(path))
         self._left = max_file_size
         self._values = []
         self._mode = "train"

@@ -81,6 +81,24 @@ def test_parameters_are_put_into_networks():
         assert net[0].bias.asnumpy().tolist() != [9.0]
 
 
+def test_several_prefixes_are_left_out_and_what_is_missing_is_told(caplog):
+    net = nn.SequentialCell(nn.Dense(1, 1), nn.Dense(1, 1))
+    given = {"a.0.weight": Parameter(Tensor([[7.0]])), "b.1.weight": Parameter(Tensor([[8.0]])), "c.0.bias": "a text"}
+    assert ms.load_param_into_net(net, given) == (["0.bias", "1.bias"], [*given])
+    assert [net[i].weight.asnumpy().item() for i in (0, 1)] == [7.0, 8.0]
+    assert "2 Parameters of the network are not loaded: ['0.bias', '1.bias']" in caplog.text
+
+
+def test_files_and_names_that_become_one_are_refused(saved, tmp_path):
+    with pytest.raises(ValueError, match=r"'name_map' should give each of .* a name of its own"):
+        ms.ckpt_to_safetensors(saved, name_map={"fc.bias": "fc.weight"})
+    (tmp_path / "again").mkdir()
+    ms.save_checkpoint({"w": Tensor([1.0])}, str(tmp_path / "again" / "net.ckpt"))
+    with pytest.raises(ValueError, match="'file_path' should hold each name of a file once"):
+        ms.ckpt_to_safetensors(str(tmp_path), str(tmp_path / "new"))
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
 def test_formats_are_converted(saved, tmp_path):
     ms.ckpt_to_safetensors(saved, name_map={"fc.bias": "fc.b"})
     new = str(tmp_path / "net.safetensors")

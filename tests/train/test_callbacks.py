@@ -1,5 +1,6 @@
 """Callbacks: stopping, monitors, checkpoints, learning rates."""
 
+import errno
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import pytest
 import msjax as ms
 from msjax import nn, train
 from msjax.serialization import save
+from msjax.serialization.formats import find
 from msjax.train.callback.callback import Parameters
 from tests.train.regression import Net, batches, make
 
@@ -144,6 +146,25 @@ def test_training_ends_when_checkpoints_are_written(tmp_path, monkeypatch):
     monkeypatch.setattr(save, "_write", lambda *args, write=save._write: (time.sleep(0.2), write(*args)))
     make().train(1, batches(), train.ModelCheckpoint("A", str(tmp_path), train.CheckpointConfig(async_save=True)))
     assert sorted(os.listdir(tmp_path)) == ["A-1_1.ckpt", "A-1_2.ckpt"]
+
+
+@pytest.mark.parametrize("on_thread", [False, True])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(on_thread, tmp_path, monkeypatch):
+    codec = find("ckpt", "")
+    written = []
+
+    def full(*args, write=codec.write):
+        written.append(args)
+        if len(written) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(*args)
+
+    monkeypatch.setattr(codec, "write", full)
+    config = train.CheckpointConfig(keep_checkpoint_max=1, async_save=on_thread)
+    with pytest.raises(OSError, match=r"No space left on device: .*A-1_2\.ckpt"):
+        make().train(2, batches(), train.ModelCheckpoint("A", str(tmp_path), config))
+    assert os.listdir(tmp_path) == ["A-1_1.ckpt"] and len(written) == 2
 
 
 def test_checkpoints_after_exceptions(tmp_path):
@@ -309,6 +330,9 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path):
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
     with pytest.raises(ValueError, match="'save_freq' should be 'epoch' or a positive int"):
         train.BackupAndRestore(str(tmp_path), 0)
+    ms.save_checkpoint({"w": ms.Tensor([1.0])}, str(tmp_path / "backup.ckpt"))
+    with pytest.raises(ValueError, match=r"the file should have an 'epoch_num', .* but got '.*backup\.ckpt'"):
+        make().train(1, batches(), train.BackupAndRestore(str(tmp_path)))
 
 
 def test_a_run_that_is_asked_to_end(tmp_path):
@@ -322,3 +346,14 @@ def test_a_run_that_is_asked_to_end(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     make().train(2, batches(), [Asks(), train.OnRequestExit(save_mindir=False, directory=str(tmp_path))])
     assert steps == [1] and os.listdir(tmp_path) == ["Net_train.ckpt"] and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_file_that_asks_to_end_may_be_in_the_writing(tmp_path):
+    config, steps = tmp_path / "exit.json", []
+
+    def step(context):
+        steps.append(config.write_text(['{"Graceful', '{"GracefulExit": 1}'][len(steps)]))
+
+    asked = train.OnRequestExit(False, False, config_file=str(config))
+    make().train(2, batches(), [train.LambdaCallback(on_train_step_end=step), asked])
+    assert len(steps) == 2

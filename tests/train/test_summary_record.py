@@ -1,7 +1,9 @@
 """SummaryRecord writes files for TensorBoard."""
 
+import os
 import struct
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -69,6 +71,12 @@ def test_operators_refuse_values_of_other_shapes():
     with pytest.raises(ValueError, match=r"For 'ImageSummary', .*'photo'.* should be \(N, .*\(2,\)"):
         ops.ImageSummary()("photo", Tensor([1.0, 2.0]))
     assert not take_summaries()
+
+
+def test_records_of_one_second_have_files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    with ms.SummaryRecord(str(tmp_path)) as one, ms.SummaryRecord(str(tmp_path)) as other:
+        assert one.full_file_name != other.full_file_name and len(os.listdir(tmp_path)) == 2
 
 
 def test_summaries(tmp_path, monkeypatch):

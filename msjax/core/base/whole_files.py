@@ -35,8 +35,10 @@ class FileBeside:
         self.file.close()
         os.replace(self._path, self._target)
 
-    def drop(self) -> None:
-        """Remove it; it may have taken the other's place already."""
+    def drop(self, error: BaseException) -> None:
+        """Remove it, after an error, which names the file; it may have taken the other's place already."""
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self._target
         with contextlib.suppress(OSError):
             self.file.close()  # what was not written yet may not fit on the disk
         with contextlib.suppress(FileNotFoundError):
@@ -55,8 +57,8 @@ def whole_file(path: str | os.PathLike[str], lasting: bool = True) -> Iterator[A
         if lasting:
             beside.complete()
         beside.replace()
-    except BaseException:
-        beside.drop()
+    except BaseException as error:
+        beside.drop(error)
         raise
     if lasting:
         sync_folder(os.path.dirname(os.path.realpath(path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -40,6 +41,13 @@ class BackupAndRestore(Callback):
         if os.path.exists(self._file):
             params = run_context.original_args()
             found = load_checkpoint(self._file)
+            check_value(
+                self._file,
+                "epoch_num" in found,
+                "have an 'epoch_num', as this callback writes it",
+                "the file",
+                "BackupAndRestore",
+            )
             params.finished_epochs = int(found.pop("epoch_num"))
             load_param_into_net(params.train_network, found)
 
@@ -97,7 +105,7 @@ class OnRequestExit(Callback):
 
     def _step_end(self, run_context):
         if self._config_file is not None and os.path.exists(self._config_file):
-            with open(self._config_file, encoding="utf-8") as file:
+            with open(self._config_file, encoding="utf-8") as file, contextlib.suppress(json.JSONDecodeError):  # written now
                 self._asked = self._asked or json.load(file).get("GracefulExit") == 1
         if self._asked:
             run_context.request_stop()

@@ -133,6 +133,7 @@ class ModelCheckpoint(Callback):
         check_kind(config, fits, "be a CheckpointConfig", "config", "ModelCheckpoint")
         self._directory = directory if callable(directory) else os.path.abspath(directory or os.getcwd())
         self._config = config or CheckpointConfig()
+        self._surplus: list[str] = []
         self._files = {}  # for each folder and prefix, the files that were saved there and are kept, and when
         self.latest_ckpt_file_name: str = ""
 
@@ -161,7 +162,15 @@ class ModelCheckpoint(Callback):
         params = run_context.original_args()
         if params.cur_step_num > self._last_step:
             self._save(params)
+        self._wait()
+
+    def _wait(self):
+        """Wait for the last file; files that it replaces go only when it is there."""
         wait_for_writers()
+        for old in self._surplus:
+            if os.path.exists(old):
+                os.remove(old)
+        self._surplus = []
 
     def __exit__(self, error: Any, *_: Any) -> None:
         if error is not None and self._config.exception_save and self._params is not None:
@@ -174,7 +183,7 @@ class ModelCheckpoint(Callback):
 
     def _save(self, params, suffix=""):
         config = self._config
-        wait_for_writers()
+        self._wait()
         directory = os.path.abspath(self._directory(params)) if callable(self._directory) else self._directory
         if callable(self._prefix):
             prefix = name = _check_prefix(self._prefix(params))
@@ -209,8 +218,9 @@ class ModelCheckpoint(Callback):
         files[path] = self._last_time
         for old in surplus:
             del files[old]
-            if os.path.exists(old):
-                os.remove(old)
+        self._surplus = surplus
+        if not self._config.async_save:
+            self._wait()
 
 
 def _check_prefix(prefix):
