@@ -24,6 +24,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Compiling is half of the rest: LLVM's optimizations are left out. What XLA itself does to a program stays the same.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
+# Nor is each equation of a program told the line of Python that it comes from: a twentieth of the time of all tests.
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
+
 # So is XLA's newer way to generate code for fused loops, which takes a third of that time again. jaxlib 0.12 doesn't know the
 # flag, and an unknown flag ends the process.
 os.environ.setdefault(

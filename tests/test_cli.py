@@ -199,6 +199,7 @@ def test_an_interrupted_script_ends_as_under_python(write, tmp_path):
     assert lines[1].startswith(f'  File "{script}", line 2, in <module>') and "cli.py" not in result.stderr
 
 
+@pytest.mark.long
 def test_how_a_script_ends_is_how_the_command_ends(quickly, write, tmp_path):
     assert quickly("run", write("leaves.py", "import sys\nsys.exit(7)"), cwd=tmp_path).returncode == 7
     result = quickly("run", write("says.py", "import sys\nsys.exit('over and out')"), cwd=tmp_path)

@@ -52,6 +52,7 @@ def test_the_split():
     np.testing.assert_array_equal(np.sort(np.concatenate([labels, test_labels])), np.sort(digits.load_digits()[1]))
 
 
+@pytest.mark.long
 def test_the_five_hooks():
     ms.set_seed(0)
     net, loss_fn = LeNet5(), nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
@@ -92,6 +93,7 @@ def test_a_short_run(console, tmp_path, monkeypatch):
     assert len(loss) == 88 and loss[-10:].mean() < loss[:10].mean() / 4
 
 
+@pytest.mark.long
 def test_the_picture(tmp_path):
     pytest.importorskip("matplotlib")
     from msjax.demo import picture
@@ -120,6 +122,7 @@ def test_pictures_that_cannot_be_written(path, reason, tmp_path):
         run_demo(epochs=1, picture_path=tmp_path / path)
 
 
+@pytest.mark.long
 def test_without_matplotlib(monkeypatch, tmp_path, console):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)

@@ -12,6 +12,7 @@ def run(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.long
 def test_layers_and_operator_classes_are_imported_when_first_used():
     code = """
 import sys, msjax as ms

@@ -164,6 +164,7 @@ def test_grids():
     np.testing.assert_allclose(mnp.mgrid[0:1:5j].asnumpy(), np.mgrid[0:1:5j])
 
 
+@pytest.mark.long
 def test_gradients_flow():
     grad = ms.grad(lambda x: mnp.sum(mnp.tensordot(x, x, 2) * mnp.pad(x, 1)))(Tensor(A))
     assert grad.shape == A.shape and np.isfinite(grad.asnumpy()).all()

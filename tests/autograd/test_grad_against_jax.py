@@ -364,6 +364,7 @@ def test_network_as_one_cell_called_twice_with_its_own_output():
     assert_close(da.asnumpy(), want_p[0], rtol=1e-10)
 
 
+@pytest.mark.long
 def test_gradient_step_written_out_and_differentiated():
     """A step of gradient descent inside a differentiated function: meta-learning in small."""
     x, target = normal(3, seed=2), normal(3, seed=4)

@@ -147,6 +147,7 @@ def _only_types(node):
     return overload or ast.unparse(node.body[-1]) == "..."
 
 
+@pytest.mark.long
 def test_no_function_swallows_keywords():
     found = set()
     for path in PACKAGE.rglob("*.py"):

@@ -142,6 +142,7 @@ def test_a_gradient_of_a_program_has_its_masks():
         assert abs(value.item() - product.sum()) < 1e-4
 
 
+@pytest.mark.long
 def test_words_of_many_blocks():
     state = twister_arrays.first_state(7)
     expected, at = Mersenne32(7).words(4000), 0

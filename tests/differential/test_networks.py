@@ -35,6 +35,7 @@ def test_the_cases_have_everything_in_them():
     assert any(cell["bprop"] is not None for cell in cells)
 
 
+@pytest.mark.long
 def test_a_difference_is_found_and_shrunk(monkeypatch):
     class Forgetful(ways.Grad):
         """Calls no backward hooks of cells."""

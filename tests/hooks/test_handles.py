@@ -143,6 +143,7 @@ def count():
     return len(gc.get_objects())
 
 
+@pytest.mark.long
 def test_a_thousand_registrations_leave_no_object_behind():
     net, weight = nn.Dense(2, 2), Parameter(Tensor([1.0]), name="w")
     x = Tensor([1.0])

@@ -201,6 +201,7 @@ def plan_without_hooks(plan):
     return Plan(plan.kind, plan.factor, tuple(map(plan_without_hooks, plan.children)))
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(plan=PLANS, inputs=INPUTS)
 def test_second_order(plan, inputs):
@@ -223,6 +224,7 @@ def plan_without_gradient_changes(plan):
 STEPS = st.lists(st.sampled_from(["double", "add first", "write", "hook", "tap", "detour", "stop"]), min_size=1, max_size=8)
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(steps=STEPS, inputs=INPUTS)
 def test_straight_programs(steps, inputs):

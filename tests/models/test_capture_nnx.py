@@ -117,6 +117,7 @@ def test_a_scan_over_layers(remat):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_the_attention_pattern_is_captured_and_edited():
     model = Listed(nnx.Rngs(0))
     listed = [op for op in ops(model)(TOKENS) if op.name.startswith("div@attention.py")]
@@ -141,6 +142,7 @@ class Stateful(nnx.Module):
         return self.dropout(self.norm(self.linear(x)))
 
 
+@pytest.mark.long
 def test_state_changes_as_by_a_plain_call():
     plain, captured = Stateful(nnx.Rngs(0)), Stateful(nnx.Rngs(0))
     x = jnp.ones((4, 3), "float32")
@@ -197,6 +199,7 @@ def test_operations_of_a_function():
     np.testing.assert_allclose(found.activations[inner.name][0], np.ones(3), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_gradients_of_runs_of_a_scan():
     """nnx refuses a module within a scan that was made in another trace."""
     model = Scanned(nnx.Rngs(0), remat=False)

@@ -117,6 +117,7 @@ def same(a, b):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_same_results_leaves_and_hooks_under_jit_and_grad(case):
     model, hooked, params, own, call, calls = case
     assert isinstance(hooked, type(model)) and len(jax.tree.leaves(hooked)) == len(jax.tree.leaves(model))
@@ -422,6 +423,7 @@ def test_models_themselves_and_run_with_cache():
     same(cache["linear"], out)
 
 
+@pytest.mark.long
 def test_errors_say_what_was_expected():
     with pytest.raises(
         TypeError, match=r"linen module, an equinox model, a haiku transform or an nnx module, but got builtin_function"

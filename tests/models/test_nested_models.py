@@ -196,6 +196,7 @@ def test_layers_that_haiku_stacks_are_part_of_the_model():
     assert log == ["l.s", "l.s"]
 
 
+@pytest.mark.long
 def test_layers_that_haiku_stacks_have_the_paths_of_their_parameters():
     def layer(x):
         return haiku.Linear(2, name="s")(x)

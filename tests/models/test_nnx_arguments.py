@@ -220,6 +220,7 @@ class Noisy(nnx.Module):
         return self.drop(self.norm(x))
 
 
+@pytest.mark.long
 def test_a_record_of_a_model_in_training():
     """All of it comes from one run: of the same random key and the same statistics."""
     model, plain, third = Noisy(), Noisy(), Noisy()

@@ -107,6 +107,7 @@ def test_observers_and_captures_see_the_same_and_the_model_stays_what_it_is(name
     assert str(nnx.graphdef(model)) == str(nnx.graphdef(plain))
 
 
+@pytest.mark.long
 def test_on_eight_devices():
     model = ResNet(nnx.Rngs(0))
     graphdef, state = nnx.split(model)
@@ -139,6 +140,7 @@ def test_each_example_under_vmap():
     close(np.stack([model.embed.attend(value) for value in log]), out)
 
 
+@pytest.mark.long
 def test_what_orbax_saves_has_no_hooks(tmp_path):
     checkpoint = pytest.importorskip("orbax.checkpoint")
     model, fresh = LanguageModel(nnx.Rngs(0)), LanguageModel(nnx.Rngs(1))

@@ -368,6 +368,7 @@ def test_programs_of_captures_go_with_hooked_models(framework):
     assert second == third
 
 
+@pytest.mark.long
 def test_programs_of_watched_models_go_with_them():
     run = hooks.jit(lambda model, x: jax.grad(lambda x: model(x).sum())(x))
 

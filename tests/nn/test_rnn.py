@@ -217,6 +217,7 @@ def test_gradients_are_those_that_jax_derives(kind, given):
         np.testing.assert_allclose(got.asnumpy(), wanted[0][parameter.name], rtol=2e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_gradients_of_gradients_are_those_that_jax_derives():
     net = nn.LSTM(INPUT, HIDDEN)
     x = np.random.default_rng(4).normal(size=(2, BATCH, INPUT)).astype(np.float32)

@@ -193,6 +193,7 @@ def test_attention_functions():
     np.testing.assert_array_equal(causal[:, 0, 1], 0)
 
 
+@pytest.mark.long
 def test_masks_are_no_positional_inputs_of_layers_so_that_hooks_get_no_gradients_for_them():
     net = nn.Transformer(8, 2, 1, 1, 6, dropout=0.0)
     seen = []

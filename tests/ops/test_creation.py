@@ -79,6 +79,7 @@ def test_errors():
         ops.range(0, 5, 1, 2)
 
 
+@pytest.mark.long
 def test_what_is_like_a_tensor_lies_where_that_lies():
     devices = eight_devices()
     for place in (SingleDeviceSharding(devices[1]), NamedSharding(Mesh(np.array(devices), ("d",)), P("d"))):

@@ -141,6 +141,7 @@ def test_a_parameter_that_is_written_to_still_trains():
     assert ms.grad(lambda x: (w * x).sum(), None, [w])(Tensor(3.0))[0].asnumpy().ravel().tolist() == [3, 3]
 
 
+@pytest.mark.long
 def test_iteration_and_containment():
     assert [row.tolist() for row in Tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     assert 3 in Tensor([1, 3]) and 4 not in Tensor([1, 3])

@@ -159,6 +159,7 @@ def test_without_pandas(monkeypatch):
         tools.page({"x": np.eye(2)}).to_pandas()
 
 
+@pytest.mark.long
 def test_plots():
     pytest.importorskip("matplotlib")
     page = tools.page(

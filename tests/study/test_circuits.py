@@ -72,6 +72,7 @@ def patched(stream):
     return stream.edges(TOKENS, CORRUPT, metric=metric, method="patching", chunk=7)
 
 
+@pytest.mark.long
 def test_path_patching(patched):
     assert list(patched.readers) == READERS and set(patched.senders) == set(PARTS)
     for sender, reader in [
@@ -85,6 +86,7 @@ def test_path_patching(patched):
     assert np.isnan(patched["blocks.1.attn", "blocks.0.n1"]) and abs(patched["/parameter", "blocks.1"]) < 1e-5
 
 
+@pytest.mark.long
 def test_integrated_gradients_of_edges_in_a_scan():
     model, before = MODELS["linen"][0]()
     stream = hooks.stream(model, "blocks")
@@ -120,6 +122,7 @@ def test_a_circuit_runs_alone(stream, patched, tmp_path):
         hooks.Circuit([("embde", "blocks.1")], circuit.senders, circuit.readers)
 
 
+@pytest.mark.long
 def test_attribution_of_edges_from_heads(stream):
     found = stream.edges(TOKENS, CORRUPT, metric=metric, heads=True)
     kept = hooks.Circuit.of_senders([name for name in found.senders if name != "blocks.0.attn head 1"], found)
@@ -135,6 +138,7 @@ def test_attribution_of_edges_from_heads(stream):
     close(kept.run(stream, TOKENS, CORRUPT), changed(after))
 
 
+@pytest.mark.long
 def test_a_sweep_over_neurons_with_recovery_memory_and_progress():
     told = []
     sweep = hooks.patch_sweep(
@@ -224,6 +228,7 @@ def test_errors_of_edges(stream, patched):
         hooks.Circuit.strongest(patched, -3)
 
 
+@pytest.mark.long
 def test_a_circuit_in_compiled_code(stream, patched):
     circuit = hooks.Circuit.strongest(patched, 3)
     share = jax.jit(lambda tokens: circuit.faithfulness(stream, tokens, CORRUPT, metric))(TOKENS)
@@ -244,6 +249,7 @@ class Adds(nnx.Module):
         return x + jnp.tanh(self.layer(x))
 
 
+@pytest.mark.long
 def test_attribution_and_patching_where_the_batch_lies_on_devices():
     model = nnx.Sequential(Adds(), Adds())
     stream = hooks.stream(model, "layers.*")

@@ -265,6 +265,7 @@ def attending(x):
     return jnp.stack(values)
 
 
+@pytest.mark.long
 def test_a_stream_of_a_model_with_caches_leaves_them_alone():
     stream, caches = hooks.stream(Attending()), [nnx.Variable(jnp.zeros(())) for _ in range(2)]
     clean, corrupt = (hooks.Inputs(inputs=value, caches=caches) for value in (X, OTHER))

@@ -69,6 +69,7 @@ def test_planted_mistakes_of_a_port(mistake, forward, backward, state):
         assert str(found.first_state).startswith(state), found
 
 
+@pytest.mark.long
 def test_modes_and_files(tmp_path):
     net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3), nn.ReLU())
     net.set_train()

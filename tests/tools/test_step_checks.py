@@ -132,6 +132,7 @@ def test_what_is_masked_or_meant_is_no_fault(name):
     assert found(step, *args) is None
 
 
+@pytest.mark.long
 @pytest.mark.skipif(len(jax.devices()) < 4, reason="needs 4 devices")
 def test_on_devices():
     fault = found(on_devices(lambda x: small(x)[None], P("d")), X)

@@ -460,6 +460,7 @@ def test_wrong_values_in_the_table():
     assert "NaN" in text and "inf" in text and max(map(len, text.splitlines())) <= 80 and "NaN" in watched._repr_html_()
 
 
+@pytest.mark.long
 def test_few_operations():
     x, y = jnp.ones(3), jnp.ones((2, 3))
     alone = str(jax.make_jaxpr(lambda x: statistics([x], 4, ("mean", "norm")))(x))

@@ -49,6 +49,7 @@ def test_rules():
         watch(relu, rules=[3])
 
 
+@pytest.mark.long
 def test_a_dead_layer_whose_relu_is_a_function():
     told = []
 

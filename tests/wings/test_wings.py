@@ -31,6 +31,7 @@ def _imports(path):
             yield from ((node.lineno, alias.name, "") for alias in node.names if alias.name.startswith("msjax.core"))
 
 
+@pytest.mark.long
 def test_all_else_is_used_through_the_door():
     files = [path for path in sorted((ROOT / "msjax").rglob("*.py*")) if path.suffix in (".py", ".pyi")]
     files = [path for path in files if path.relative_to(ROOT / "msjax").parts[0] not in ("core", *OF_BOTH)]
@@ -77,6 +78,7 @@ print(fault.operation, len(there) < 90, sorted({name.split(".")[1] for name in t
 """
 
 
+@pytest.mark.long
 def test_find_nan_on_an_nnx_module_loads_nothing_of_mindspores_side():
     ran = subprocess.run([sys.executable, "-c", TOOLS], capture_output=True, text=True, check=True)
     assert ran.stdout == "log True ['core', 'hooks', 'tools', 'version']\n"

@@ -270,6 +270,7 @@ def test_eval_shape():
     assert net.weight.shape == (3, 2) and type(net) is nn.Dense
 
 
+@pytest.mark.long
 def test_subclasses_stay_no_pytrees():
     class Sub(Net):
         pass

@@ -118,6 +118,7 @@ def test_jacobians_of_jacobians_and_gradients_of_them():
     assert ms.grad(lambda x: ms.jacrev(lambda q: q**3)(x).sum())(Tensor(A)).tolist() == [6, 12]
 
 
+@pytest.mark.long
 def test_directions():
     out, along = ops.linearize(lambda x: x * x * x, Tensor(A))
     assert out.tolist() == [1, 8] and along(Tensor(A)).tolist() == [3, 24]

@@ -73,6 +73,7 @@ def test_functions_that_return_integers_have_no_gradient():
         ms.grad(lambda x: 2.0)(Tensor(1.0))
 
 
+@pytest.mark.long
 def test_operator_classes():
     shape, dense = Tensor([2, 3]), Tensor([1.0, 2.0, 4.0])
     for name, expected in (("Add", [7, 6]), ("Mul", [10, 8]), ("Div", [2.5, 0.5])):
