@@ -24,7 +24,7 @@ from msjax.ops.function.control.from_jax import from_jax
 
 
 class CellModels(Framework):
-    """Cells."""
+    """The framework of Cells, whose modules are the cells of a network."""
 
     def owns(self, model: Any) -> bool:
         return is_cell(model)

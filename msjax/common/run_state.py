@@ -169,7 +169,7 @@ class Node:
         raise NotImplementedError
 
     def pull_recorded(self, cts: list[Any], need: Need) -> RecordedGrads:
-        """The same with Tensors, so that the outer scope's tape records the backward pass itself."""
+        """`pull` with Tensors in place of arrays, so that the outer scope's tape records the backward pass itself."""
         raise NotImplementedError
 
     def release(self) -> None:

@@ -47,7 +47,7 @@ class Seeds:
         self._others.add(other)
 
     def snapshot(self) -> tuple[int | None, dict[tuple[str, int], int]]:
-        """What `put_back` takes."""
+        """The state of the seeds, for `put_back`."""
         return self.program, dict(self._counts)
 
     def put_back(self, snapshot: tuple[int | None, dict[tuple[str, int], int]]) -> None:

@@ -237,7 +237,7 @@ class CallbackBatch(Callbacks):
         return result
 
     def latest(self) -> JaxArray | None:
-        """The result of the callback of the calls so far, for a later one; None in a rule of custom_jvp or custom_vjp, which can't use it."""
+        """The result of the last callback, after which the next one is ordered; None in a rule of custom_jvp or custom_vjp, which can't use it."""
         self.flush()
         return None if self.done is None or jax_slots.outside_of_rule(self.done) else self.done
 

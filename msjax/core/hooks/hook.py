@@ -93,7 +93,7 @@ class Hook:
 
     @classmethod
     def registered(cls, fn: Any, **options: Any) -> Hook:
-        """One that the user registers now: what jax traces registers hooks of that program alone."""
+        """The hook that a registration makes. One that is made while jax traces is `fixed`: it belongs to that program alone."""
         return cls(fn, fixed=jax_slots.trace_state() != jax_slots.NO_TRACE, **options)
 
     @functools.cached_property

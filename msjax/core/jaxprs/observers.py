@@ -417,7 +417,7 @@ class Observing:
         return every[: self._own], every[self._own :]
 
     def after_run(self, result: Template, holes: int) -> AfterRun:
-        """What happens after a run, as a function of what `compute` returns and the inputs `passed`, that returns a result.
+        """The function that is called after each run with the outputs of `compute` and the inputs `passed`: calls the observers, returns the result.
 
         Args:
             result (Template): the result, whose values are the first `holes` of the program's own outputs.

@@ -225,7 +225,7 @@ class Inside:
 
 @dataclass
 class Listed:
-    """A place that a program has, selected or not; shape and dtype are None if it has several values.
+    """A place of a program, whether selected or not; shape and dtype are None if it has several values.
 
     Attributes:
         loops: how many steps the loops around it have, the outermost first; 0 where the program doesn't tell.

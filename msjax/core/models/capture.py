@@ -67,7 +67,7 @@ class Captured(NamedTuple):
         return self.activations.items()
 
     def view(self, edited: Iterable[str] = ()) -> dict[str, Any]:
-        """The data of its view on a page; `edited` are the places that are marked, as ablated or patched."""
+        """The data of its graph on a page; the places in `edited` (ablated, patched) are marked."""
         return graph_view(self.activations, self.gradients, edited)
 
     to_dict, to_pandas, plot, _repr_html_ = to_dict, to_pandas, plot, repr_html

@@ -72,7 +72,7 @@ class Row:
         return f"<{self}>"
 
     def told(self, first: bool) -> dict[str, Any]:
-        """The row as a page shows it; `first` says whether it is one of the first that differ."""
+        """The row as plain data for a page; `first`: whether it is one of the first that differ."""
         shapes = {f"shape_{side}": shape and list(shape) for side, shape in (("a", self.shape_a), ("b", self.shape_b))}
         difference = None if np.isnan(self.difference) else float(self.difference)
         return {**asdict(self), **shapes, "difference": difference, "same": bool(self.same), "first": first}

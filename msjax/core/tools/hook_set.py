@@ -58,7 +58,7 @@ _OF_MODELS: Recent[Hashable, Recent[Any, Any]] = Recent()
 
 
 class Standing:
-    """The hooks of one tool for one model, and what programs with them refer to. It keeps the model alive only while a block uses it.
+    """The hooks of one tool on one model, kept between its blocks, since compiled programs refer to them. Keeps the model alive within a block only.
 
     Attributes:
         hooks: a set of hooks, with methods `on` and `off`.

@@ -373,7 +373,7 @@ class CallNode(Node):
         return self._name
 
     def place(self, tensors: Sequence[Tensor]) -> None:
-        """Make some of the results, the next ones, outputs of the node."""
+        """Make Tensors the next outputs of the node, where the program has a gradient for them."""
         tape = self.program.tape
         for tensor in tensors:
             carries, tensor._stopped = (True, False) if tape is None else tape.carries[self.nout]

@@ -49,7 +49,7 @@ def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:
 
 
 def leaf_key(leaf: Any) -> tuple[Any, ...]:
-    """What makes a difference of one argument."""
+    """The part of a program's key that one argument contributes: its shape and dtype, or its value if it is static."""
     if isinstance(leaf, Parameter):
         return "variable", id(leaf)
     if isinstance(leaf, Tensor):

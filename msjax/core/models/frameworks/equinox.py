@@ -29,7 +29,7 @@ def captured(model: equinox.Module) -> equinox.Module:
 
 
 class _Life:
-    """What all modules of a hooked model hold: it goes with the last of them, while the registry stays for as long as jax keeps a program."""
+    """A token that all modules of a hooked model hold: gone with the last of them, though a program that jax keeps may still hold the registry."""
 
 
 class _OfModules(Registry):

@@ -44,7 +44,7 @@ class Pure(NamedTuple):
     weights: Callable[[Any], list[tuple[str, Any, bool]]] = no_weights
 
     def once(self, options: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """(the result, Captured) of a call like the model's, whose state, and that of nnx modules among the arguments, changes."""
+        """Call the model once, which changes its state as a plain call does (and that of nnx modules in the arguments): (the result, Captured)."""
         out, found, new = self.run(self.state, options._replace(writes=True), args, kwargs)
         if new is not None:
             self.done(new)

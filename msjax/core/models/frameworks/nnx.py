@@ -131,7 +131,7 @@ class ModuleHooks(HookRegistry, HookSite):
         return tuple(sorted({call for row in self._rows for call in row.calls}))
 
     def subject(self, method: str, module: Any) -> ModuleSubject | None:
-        """What hooks get as their module where a method of `module`, the user's or a copy, is called; None if it has no hooks."""
+        """The subject of a call of a method of `module` (the user's, or a copy), which hooks get as their module; None if the method has no hooks."""
         if self.table(method) is EMPTY:
             return None
         if self.owner() is None:  # a copy outlives the module that it was copied from

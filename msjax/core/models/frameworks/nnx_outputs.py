@@ -137,7 +137,7 @@ class Objects:
         return bool(len(self._objects))
 
     def noted(self) -> Callable[[], tuple[Any, list[int]]]:
-        """Note how they are before a call; what is returned gives (what has changed in them, the numbers of the variables that have)."""
+        """Note the state before a call. Returned is a function that, called after it, gives (the changes, the numbers of the changed variables)."""
         changes, before = Changes(self._objects), [jax.tree.leaves(v) for v in self._variables]
 
         def written():

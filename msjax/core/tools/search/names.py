@@ -69,7 +69,7 @@ def became(names: Sequence[str], path: tuple[Any, ...]) -> str:
 
 
 def gradient_of(names: Sequence[str], path: tuple[Any, ...]) -> str:
-    """The name of a leaf of (results, gradients)."""
+    """The name of a leaf of the pair (results, gradients), by its path in that pair."""
     if path[0].idx == 0:
         return "the result"
     return f"the gradient of {names[path[2].idx]}"

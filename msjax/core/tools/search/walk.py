@@ -102,7 +102,7 @@ class _Clean:
 
 
 def _cleaner(run, ins, masks, index, wrong):
-    """What tries the operation, with a harmless value; None if there is none: it is wrong with right inputs, too."""
+    """The `_Clean` run of an operation whose bad inputs are replaced by a harmless value; None if its result is wrong with each of them."""
     for value in _HARMLESS:
         clean = _Clean(run, ins, masks, index, wrong, value)
         if not clean.is_wrong({}):

@@ -148,7 +148,7 @@ class ModulePlaces:
         self._hooks.on(model)
 
     def what(self, what: tuple[str, ...], required: bool) -> tuple[str, ...]:
-        """What of `what` there is; ValueError if something else is required."""
+        """Those of the wanted quantities that the model has; ValueError if one is `required` that it lacks."""
         if not self._hooked:
             return what
         there = tuple(kind for kind in what if kind in ("activation", "gradient"))

@@ -190,7 +190,7 @@ class WatchRow(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The kind and the name, as dashboards show them."""
+        """The row's name in dashboards: its kind, a slash and its place."""
         return f"{self.kind}/{self.name or '(model)'}"
 
     @property
