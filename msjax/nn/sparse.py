@@ -8,6 +8,7 @@ from msjax.common.tensor import Tensor
 from msjax.core.base.checks import check_bool, check_type, check_value
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import added
 
 __all__ = ["SparseTensorDenseMatmul"]
 
@@ -21,7 +22,7 @@ def _product(indices, values, dense, shape, transpose_sparse, transpose_dense):
         dense = dense.T
     if dense.shape[0] != shape[1]:
         raise ValueError(f"a sparse matrix of shape {shape} can't be multiplied with a dense one of shape {dense.shape}")
-    return jnp.zeros((shape[0], dense.shape[1]), dense.dtype).at[rows].add(values[:, None] * dense[columns])
+    return added(jnp.zeros((shape[0], dense.shape[1]), dense.dtype), rows, values[:, None] * dense[columns])
 
 
 class SparseTensorDenseMatmul(Cell):

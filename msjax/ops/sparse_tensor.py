@@ -17,6 +17,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.core.base.checks import check_kind, check_type, check_value
 from msjax.core.base.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import added
 from msjax.ops.function.array_func import concat
 
 __all__ = ["COOTensor", "CSRTensor", "RowTensor", "SparseTensor"]
@@ -24,23 +25,20 @@ __all__ = ["COOTensor", "CSRTensor", "RowTensor", "SparseTensor"]
 
 @operator(2, name="COOTensorToDense")
 def _dense(indices, values, shape):
-    return jnp.zeros(shape, values.dtype).at[tuple(indices.T)].add(values)
+    return added(jnp.zeros(shape, values.dtype), tuple(indices.T), values)
 
 
 @operator(3, name="CSRMatMul")
 def _product(indices, values, dense, rows):
     taken = dense[indices[:, 1]]
-    return (
-        jnp.zeros((rows, *dense.shape[1:]), taken.dtype)
-        .at[indices[:, 0]]
-        .add(values.reshape(-1, *[1] * (dense.ndim - 1)) * taken)
-    )
+    products = values.reshape(-1, *[1] * (dense.ndim - 1)) * taken
+    return added(jnp.zeros((rows, *dense.shape[1:]), taken.dtype), indices[:, 0], products)
 
 
 @operator(2, name="CSRReduceSum")
 def _sum(indices, values, shape, axis):
     kept = shape[1 - axis]
-    total = jnp.zeros(kept, values.dtype).at[indices[:, 1 - axis]].add(values)
+    total = added(jnp.zeros(kept, values.dtype), indices[:, 1 - axis], values)
     return jnp.expand_dims(total, axis)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, mint, nn, ops
+from msjax import COOTensor, CSRTensor, Tensor, mint, nn, ops
 
 INF, NAN = np.inf, np.nan
 
@@ -374,7 +374,8 @@ def test_gradients_by_divisors_whose_squares_float16_cannot_hold(op, divisor):
 def test_half_precision_functions_whose_terms_float16_cannot_hold():
     np.testing.assert_array_equal(ops.cross(*[Tensor([1000.0, 1001.0, 1002.0], ms.float16)] * 2).asnumpy(), 0)
     assert abs(ops.sinc(Tensor([2.5e4], ms.float16)).asnumpy()[0]) < 1e-5
-    np.testing.assert_allclose(ms.grad(ops.atan)(Tensor([300.0], ms.float16)).asnumpy(), 1.11e-5, rtol=1e-2)
+    for op, slope in ((ops.atan, 1.11e-5), (ops.reciprocal, -1.11e-5), (ops.inv, -1.11e-5)):
+        np.testing.assert_allclose(ms.grad(op)(Tensor([300.0], ms.float16)).asnumpy(), slope, rtol=1e-2)
 
 
 def test_common_divisors_and_multiples_of_the_least_integer():
@@ -415,6 +416,30 @@ def test_gradients_of_one_half_precision_number_for_many_are_summed_in_single_pr
     gradient = ms.grad(lambda b: op(x, b).sum())(ops.ones((), dtype))
     assert gradient.dtype == dtype
     assert float(gradient) == 6400.0
+
+
+_SUMS = {
+    "index_add": lambda o: ops.index_add(ms.Parameter(o[:1] * 0), _AT.astype(ms.int32), o, 0), "bincount": lambda o: ops.bincount(_AT, o),
+    "scatter_nd": lambda o: ops.scatter_nd(_AT[:, None], o, (1,)), "tensor_scatter_sub": lambda o: ops.tensor_scatter_sub(o[:1] * 0, _AT[:, None], -o),
+    "segment": lambda o: ops.unsorted_segment_sum(o, _AT, 1), "SegmentMean": lambda o: ops.SegmentMean()(o, _AT) * 6400,
+    "index_put": lambda o: (o[:1] * 0).index_put((_AT,), o, True),
+    "coo": lambda o: COOTensor(ops.zeros((6400, 2), ms.int64), o, (1, 1)).to_dense()[0],
+    "csr": lambda o: csr(o).mv(o[:1, None])[0], "csr_sum": lambda o: csr(o).sum(1)[0],
+}  # fmt: skip
+
+
+def csr(values):
+    return CSRTensor(Tensor([0, 6400]), Tensor(np.zeros(6400, np.int64)), values, (1, 1))
+
+
+@pytest.mark.parametrize("dtype", [ms.float16, ms.bfloat16], ids=str)
+@pytest.mark.parametrize("op", _SUMS.values(), ids=_SUMS)
+def test_half_precision_numbers_are_added_at_one_place_in_single_precision(op, dtype):
+    assert float(op(ops.ones(6400, dtype))[0]) == 6400.0
+
+
+def test_weights_of_small_integers_are_counted_without_overflow():
+    assert ops.bincount(Tensor([0, 0]), Tensor(np.array([100, 100], np.int8))).tolist() == [200.0]
 
 
 def test_the_gradient_of_lp_pooling_is_zero_where_a_window_has_only_zeros():

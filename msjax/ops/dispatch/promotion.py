@@ -35,6 +35,11 @@ def rounded_once(function: Callable[..., JaxArray], x: JaxArray, *args: Any) -> 
     return function(widened(x), *args).astype(x.dtype) if is_half(x) else function(x, *args)
 
 
+def added(x: JaxArray, index: Any, updates: JaxArray, **options: Any) -> JaxArray:
+    """x.at[index].add(updates); half-precision numbers are summed in Float32."""
+    return rounded_once(lambda x: x.at[index].add(widened(updates), **options), x)
+
+
 def quotient(x: JaxArray, y: JaxArray) -> JaxArray:
     """x / y; of half-precision numbers in Float32, since jax's slope by y has y ** -2, which Float16 can't hold from 256 on and below 1 / 256."""
     return rounded_once(jnp.divide, x, widened(y))

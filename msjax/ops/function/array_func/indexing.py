@@ -22,7 +22,7 @@ from msjax.core.base.errors import describe
 from msjax.engine.autograd.inplace import rebind, update
 from msjax.engine.autograd.op import Op, apply
 from msjax.engine.autograd.views import Rule, pick, view_of, write_items
-from msjax.ops.dispatch.promotion import broadcast, rounded_once
+from msjax.ops.dispatch.promotion import added, broadcast, rounded_once
 
 __all__ = []
 
@@ -302,9 +302,8 @@ def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None
 def _INDEX_PUT(x, value, *rest):
     *arrays, count, accumulate = rest
     index = tuple(arrays[:count])
-    place = x.at[index]
     value = jnp.asarray(value).astype(x.dtype)
-    return place.add(value) if accumulate else place.set(value)
+    return added(x, index, value) if accumulate else x.at[index].set(value)
 
 
 def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:

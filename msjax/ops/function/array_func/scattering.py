@@ -20,7 +20,7 @@ from msjax.core.base.typing import Attribute, JaxArray, Number
 from msjax.engine.autograd.inplace import written
 from msjax.ops.dispatch.docs import titled
 from msjax.ops.dispatch.operator import freeze, operator, require_integers
-from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.dispatch.promotion import added, kind_of
 from msjax.ops.function.array_func.splitting import at_axis
 
 __all__ = [
@@ -77,8 +77,8 @@ def _div(x, u, index):
 
 _COMBINE = {
     "update": lambda x, u, index: x.at[index].set(u),
-    "add": lambda x, u, index: x.at[index].add(u),
-    "sub": lambda x, u, index: x.at[index].add(-u),
+    "add": lambda x, u, index: added(x, index, u),
+    "sub": lambda x, u, index: added(x, index, -u),
     "mul": _scatter_mul,
     "div": _div,
     "max": partial(_extremum, False),
@@ -172,7 +172,7 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Sequence[int]) -> JaxArr
     """
     x = jnp.zeros(shape, updates.dtype)
     _checked_updates(x, indices, updates)
-    return x.at[_nd_index(x, indices)].add(updates)
+    return added(x, _nd_index(x, indices), updates)
 
 
 # ---- an index for each element, along one axis
@@ -315,7 +315,7 @@ def segment(x: TensorLike, ids: TensorLike, number: int, how: str) -> JaxArray:
     ids = jnp.where(ids < 0, number, ids)
     shape = (number, *x.shape[ids.ndim :])
     if how == "add":
-        return jnp.zeros(shape, x.dtype).at[ids].add(x, mode="drop")
+        return added(jnp.zeros(shape, x.dtype), ids, x, mode="drop")
     if how == "mul":
         return combine("mul", jnp.ones(shape, x.dtype), x, (ids,))
     info = jnp.finfo(x.dtype) if kind_of(x.dtype) == "f" else jnp.iinfo(x.dtype)
@@ -388,7 +388,7 @@ def _sorted_segment(x, ids, number, how):
     counts = jnp.zeros(number, jnp.int32).at[ids].add(1)
     counts = counts.reshape((number,) + (1,) * (x.ndim - 1))
     if how == "mean":
-        out = jnp.zeros((number, *x.shape[1:]), x.dtype).at[ids].add(x)
+        out = added(jnp.zeros((number, *x.shape[1:]), x.dtype), ids, x)
         return out / jnp.maximum(counts, 1).astype(x.dtype)
     out = segment.op.fn(x, ids, number, how)
     return jnp.where(counts > 0, out, jnp.zeros((), x.dtype))

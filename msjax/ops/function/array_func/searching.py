@@ -95,7 +95,11 @@ def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, r
     return found_places(bounds, check_type(input, Tensor, "input", "bucketize"), None, right, mstype.int32)
 
 
-_COUNT = operator(2, name="Bincount", int_grad=(1,))(lambda input, weights, length: jnp.bincount(input, weights, length=length))
+@operator(2, name="Bincount", int_grad=(1,))
+def _COUNT(input, weights, length):
+    if weights is not None and weights.dtype != jnp.float64:
+        weights = weights.astype(jnp.float32)
+    return jnp.bincount(input, weights, length=length)
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:

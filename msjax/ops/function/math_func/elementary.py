@@ -94,9 +94,11 @@ abs: UnaryOperator = unary(
     "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (_SIGNED, "[1.5 0.  2.5]"), int_grad=True
 )
 square: UnaryOperator = unary("square", jnp.square, "input * input.", (_SIGNED, "[2.25 0.   6.25]"), int_grad=True)
-reciprocal: UnaryOperator = of_floats("reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"))
+reciprocal: UnaryOperator = of_floats(
+    "reciprocal", jnp.reciprocal, "1 / input.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), wide=True
+)
 inv: UnaryOperatorOfX = unary(
-    "inv", _quotient, "1 / x; of integers an integer.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), parameter="x"
+    "inv", _quotient, "1 / x; of integers an integer.", ("Tensor([0.5, 4.0])", "[2.   0.25]"), parameter="x", wide=True
 )
 
 exp: UnaryOperator = of_floats("exp", jnp.exp, "e to the power of input.", (_X, "[1.        2.7182817]"))
