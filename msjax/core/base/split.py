@@ -26,7 +26,7 @@ class Split:
 
     @classmethod
     def of(cls, tree: PyTree, is_array: Callable[[Any], bool] = _is_array, is_leaf: Callable[[Any], bool] | None = None) -> Split:
-        """That of a pytree; `is_array` says which of its leaves count as arrays, `is_leaf` what is not taken apart."""
+        """Split a pytree; `is_array` says which of its leaves count as arrays, `is_leaf` what is not taken apart."""
         leaves, treedef = jax.tree.flatten(tree, is_leaf)
         nnx = sys.modules.get("flax.nnx")
         if nnx is not None and any(_is_closed(leaf, nnx) for leaf in leaves):

@@ -179,7 +179,7 @@ class State(threading.local):
             self.trace.comes_to_event()
 
     def comes_to_callback(self) -> None:
-        """The same of an event that is a host callback."""
+        """Called before an event that is a host callback is put into the program."""
         if self.trace is not None:
             self.trace.comes_to_callback()
         else:
@@ -245,7 +245,7 @@ class ProgramUnderWay:
         """Called before an event (see `msjax.core.hooks.events`) is put into the program."""
 
     def comes_to_callback(self) -> None:
-        """The same of an event that is a host callback."""
+        """Called before an event that is a host callback is put into the program."""
         self.uses_callbacks = True
         self.comes_to_event()
 

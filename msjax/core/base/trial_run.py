@@ -189,7 +189,7 @@ class TrialRun:
                     )
 
     def _attributes(self, owner, read, depth):
-        """Those of a class, or in the slots of an object, which can only be read and set one by one."""
+        """Keep the attributes of a class, or in the slots of an object, which can only be read and set one by one."""
         before, base = read(), type if isinstance(owner, type) else object
 
         def restore():

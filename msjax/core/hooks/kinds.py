@@ -126,7 +126,7 @@ class HookPlace(NamedTuple):
 
     @classmethod
     def within(cls, kind: str, owners: Sequence[Any] | None = None) -> HookPlace:
-        """That of a hook of these owners, the innermost last; by default, of those that are being called."""
+        """The place of a hook of these owners, the innermost last; by default, of those that are being called."""
         return cls(kind, tuple(map(weakref.ref, STATE.owners if owners is None else owners)))
 
     def text(self, fn: Callable[..., Any]) -> str:

@@ -166,7 +166,7 @@ def with_inputs(
 
 
 def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
-    """The same of a module's output."""
+    """Let those parts of a module's output that are asked for be places; see `with_arguments`."""
     for part, named in [] if STATE.capture is None else STATE.capture.parts_of(path, "out"):
         out = _with_part(path, part, named, out, name)
     return out
@@ -376,7 +376,7 @@ class Measure:
     axes: tuple[Any, ...] = ()
 
     def batched(self) -> Measure:
-        """The same for an array with one more axis in front."""
+        """This measure for an array with one more axis in front."""
         return Measure(self.statistic, (*(a + 1 for a in self.axes), 0))
 
     def tree(self, x: JaxArray) -> PyTree:

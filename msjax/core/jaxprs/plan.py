@@ -107,11 +107,11 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, aval: Any) -> Shape:
-        """That of an abstract value with a shape and a dtype."""
+        """The `Shape` of an abstract value with a shape and a dtype."""
         return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval), _explicit(aval))
 
     def stacked(self, size: int) -> Shape:
-        """That of so many of them, with a new first axis."""
+        """The shape of `size` such arrays, stacked along a new first axis."""
         sharding = self.sharding and self.sharding.update(spec=jax.P(None, *self.sharding.spec))
         return self._replace(shape=(size, *self.shape), sharding=sharding)
 
@@ -160,18 +160,18 @@ class Found:
     stacked: bool = False
 
     def with_axis(self, size: int) -> Found:
-        """The same place as it is outside of the loop around it: its values have an axis of steps in front."""
+        """The place as it is outside of the loop around it: its values have an axis of steps in front."""
         return self._with_shapes(lambda a: a.stacked(size))
 
     def from_devices(self, axes: Sequence[str], n: int, sharding: jax.sharding.NamedSharding | None) -> Found:
-        """The same place as it is outside of the shard_map over these axes around it: its values have an axis of `n` devices in front."""
+        """The place as it is outside of the shard_map over these axes around it: its values have an axis of `n` devices in front."""
         return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes), sharding))
 
     def _with_shapes(self, change):
         return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)), stacked=True)
 
     def with_count(self) -> Found:
-        """The same, with the number of times that the program passed the place as the last value."""
+        """The place with one more value, the last: how many times the program passed it."""
         if self.counted:
             return self
         return replace(self, counted=True, out=(*self.out, Shape((), jnp.dtype("int32"))))

@@ -87,7 +87,7 @@ class _Jitted:
         return _called(self._jitted(kind, hooked, observed), kind, args, kwargs, observed)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """As that of nnx.jit and jax.jit: `.compile()` of it is the program for these arguments, which calls the observers, too.
+        """Lower the function for these arguments, as nnx.jit and jax.jit do. `.compile()` of the result is a program that calls the observers, too.
 
         The values for the observers are further results of the lowered program, last in its text.
         """

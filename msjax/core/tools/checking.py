@@ -104,7 +104,7 @@ class Check:
         return np.isnan(value) if self.on == "nan" else ~np.isfinite(value)
 
     def masks(self, values: Iterable[Any]) -> dict[int, np.ndarray]:
-        """Of those concrete values that are wrong, by their numbers, which elements are."""
+        """{number of a value: which of its elements are wrong}, of those concrete values that are wrong."""
         return {i: mask for i, v in enumerate(values) if self.applies(v) and (mask := self.mask(v)).any()}
 
     def fine(self, value: Any) -> bool:

@@ -37,7 +37,7 @@ class Statistics:
 
     @classmethod
     def of(cls, value: Any) -> Statistics:
-        """Those of an array or a number."""
+        """The statistics of an array or a number."""
         dtype = getattr(value, "dtype", None) or jnp.result_type(value)
         array = np.asarray(value)
         if array.dtype.kind == "O" or not (jnp.issubdtype(dtype, jnp.number) or array.dtype.kind == "b"):

@@ -32,7 +32,7 @@ def _set_value(self: Tensor, value: Any) -> None:
 
 
 def _replace(self: Tensor, value: Any) -> None:
-    """The same with an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
+    """Give a Tensor an array of any shape and data type. One of another shape or type is new memory; what shared the old one keeps it."""
     if value.shape != self._value.shape or value.dtype != self._value.dtype:
         own = self.__dict__
         if "_views" in own:

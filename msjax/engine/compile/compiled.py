@@ -96,7 +96,7 @@ class Compiled:
         return self._run(program, leaves, args, kwargs, None)
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The same, as an operator of the tape if a gradient of one of its inputs is recorded."""
+        """Call the program, as an operator of the tape if a gradient of one of its inputs is recorded."""
         state = STATE
         scope = state.scope
         if not state.recording:

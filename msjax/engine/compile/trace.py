@@ -276,6 +276,6 @@ def program_under_way() -> Trace | None:
 
 
 def program_here() -> Trace | None:
-    """The same, if what runs here belongs to the program itself, not to a loop or transformation within it."""
+    """`program_under_way`, if what runs here belongs to the program itself, not to a loop or transformation within it."""
     trace = program_under_way()
     return trace if trace is not None and trace.here() else None

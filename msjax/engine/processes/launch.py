@@ -195,7 +195,7 @@ class _Worker:
 
 
 def _environment(local, workers, host, address, path):
-    """That of a process: `local` is its number among those of this machine."""
+    """The environment of a process: `local` is its number among those of this machine."""
     rank, size = host.number * workers + local, host.count * workers
     name, _, port = address.rpartition(":")
     return {

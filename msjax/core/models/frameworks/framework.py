@@ -71,7 +71,7 @@ class Framework:
         return self.paths(model).items()
 
     def registry(self, module: Any, path: str) -> HookRegistry:
-        """What has the hooks of one module."""
+        """The object that holds the hooks of one module."""
         raise NotImplementedError
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> RemovableHandle:

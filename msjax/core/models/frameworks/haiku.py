@@ -35,7 +35,7 @@ def _hooked_class(cls):
 
 class _OfTransform(Registry):
     def weights(self, model, inputs):
-        """Those of the params, which come first, and of the state, which may come next."""
+        """The weights among the inputs: those of the params, which come first, and of the state, which may come next."""
         with_state = isinstance(model, (haiku.TransformedWithState, haiku.MultiTransformedWithState))
         given = zip(inputs, (True, False) if with_state else (True,))
         return [(name, leaf, trained) for tree, trained in given for name, leaf in named_leaves(tree)]

@@ -122,7 +122,7 @@ class _Running(Registry):
         self._classes: dict[type[linen.Module], type[linen.Module]] = {}
 
     def weights(self, model, inputs):
-        """Those of the variables, which come first; trained are the params."""
+        """The weights among the inputs: those of the variables, which come first; trained are the params."""
         return [
             (name, leaf, collection == "params")
             for collection, variables in (_checked(model, inputs[0]).items() if inputs else ())

@@ -72,7 +72,7 @@ class NnxModels(Framework):
         return {call_name(path, call): table for path, r in registries for call, table in r.present().items()}
 
     def _framework(self, module) -> Any:
-        """That of a module in a model: cells have hooks of their own kind."""
+        """The framework of a module within a model: cells have hooks of their own kind."""
         return framework_of(module) if hasattr(module, "_hooks") else self
 
     def pure(self, model: Any) -> Pure:

@@ -59,7 +59,7 @@ def find_in(closed: jex.ClosedJaxpr, inputs: Sequence[Any], kinds: Collection[st
 
 
 def find_in_call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kinds: Collection[str], models: Sequence[Any]) -> Fault | None:  # fmt: skip
-    """The same of one call of a function of jax arrays."""
+    """The first fault in one call of a function of jax arrays; None if there is none."""
     with Scopes(models) as scopes, lines_of_backward_rules():
         program = Program(fn, args, kwargs, Tracing(Edits()))
     return find_in(program.closed, program.inputs, kinds, scopes)

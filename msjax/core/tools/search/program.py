@@ -58,7 +58,7 @@ def search_call(
     models: Sequence[Any],
     names: Sequence[str] | None = None,
 ) -> tuple[Any, Fault | None]:
-    """The same of one call as it stands, with what its arguments have become looked at, too: nnx modules that it changes."""
+    """Search one call; of nnx modules that it changes, the new values are looked at, too: (the result, the fault or None)."""
     names = argument_names(args, kwargs, fn) if names is None else names
 
     def call(*args, **kwargs):
@@ -186,7 +186,7 @@ class _ProgramSearch:
 
 
 def _statistics(link):
-    """Those of the inputs of an operation, and of the result that is wrong."""
+    """The statistics of the inputs of an operation, and of its wrong result."""
     values = [_here(link.frame, link.frame.level.read(v), link.index) for v in (*link.step.ins, link.step.outs[link.out])]
     plain = [v for v in values[:-1] if not (hasattr(v, "dtype") and jax.numpy.issubdtype(v.dtype, jax.dtypes.extended))]
     return tuple(map(Statistics.of, plain)), Statistics.of(values[-1])

@@ -104,7 +104,7 @@ Take = Callable[[str, str, list[Any]], None]
 
 
 class ModulePlaces:
-    """Those of a flax nnx module, or of a model that `hooks.hooked` made.
+    """The watched places of a flax nnx module, or of a model that `hooks.hooked` made.
 
     Args:
         what: some of "activation", "gradient", "parameter", "update".
