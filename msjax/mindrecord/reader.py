@@ -18,17 +18,8 @@ from msjax.mindrecord import format
 
 # What reading meets in bytes that are no MindRecord file's. msgpack's own errors are of these, too.
 _DAMAGED = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    sqlite3.Error,
-    MemoryError,
-    OverflowError,
-    BufferError,
-)
+    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error, MemoryError, OverflowError, BufferError,
+)  # fmt: skip
 
 
 class MindRecordFile:
