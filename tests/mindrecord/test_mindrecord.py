@@ -216,6 +216,10 @@ def test_save(tmp_path):
     with pytest.raises(RuntimeError, match="exists"):
         ds.NumpySlicesDataset([1]).save(path)
     assert len(ds.MindDataset(path)) == 3
+    ds.NumpySlicesDataset({"a-b": [1, 2]}, shuffle=False).save(path + "2")
+    assert ds.MindDataset(path + "2").get_col_names() == ["a_b"]
+    with pytest.raises(ValueError, match="columns should differ by letters"):
+        ds.NumpySlicesDataset({"a-b": [1, 2], "a b": [3, 4]}).save(path + "3")
 
 
 def test_bytes_that_end_with_zeros_are_saved_whole(tmp_path):

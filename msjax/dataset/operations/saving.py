@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from msjax.core.base.checks import check_one_of
+import re
+
+from msjax.core.base.checks import check_one_of, check_value
 from msjax.dataset.dataset import Dataset
 from msjax.mindrecord.format import TYPES, is_blob
 from msjax.mindrecord.writer import FileWriter
 
 
 def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
-    """Write the rows into MindRecord files, which `MindDataset` reads.
+    """Write the rows into MindRecord files, which `MindDataset` reads. Signs in names that a field can't have become "_".
 
     Args:
         file_name (str): the path; several files get their numbers added to it.
@@ -26,7 +28,8 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
         [1, 2]
     """
     check_one_of(file_type, ("mindrecord",), "file_type", "save")
-    names, writer = self.get_col_names(), None
+    names, writer = [re.sub(r"[^0-9a-zA-Z_]", "_", name) for name in self.get_col_names()], None
+    check_value(self.get_col_names(), len({*names}) == len(names), "differ by letters, digits and '_'", "the columns", "save")
     for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True):
         if writer is None:
             fields = {name: _field(value, name) for name, value in zip(names, row)}
