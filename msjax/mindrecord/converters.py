@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.core.base.checks import check_int, check_kind, check_str
+from msjax.core.base.checks import check_int, check_kind, check_str, check_value
 from msjax.core.base.errors import describe
 from msjax.mindrecord.idx import read_idx
 from msjax.mindrecord.tf_examples import features, records
@@ -239,7 +239,11 @@ class CsvToMR(_Converter):
 
     def _parts(self):
         with open(self._source, encoding="utf-8", newline="") as file:
-            names, *lines = [line for line in csv.reader(file) if line]
+            names, *lines = [line for line in csv.reader(file) if line] or [[]]
+        odd = next((line for line in lines if len(line) != len(names)), None)
+        check_value(odd, odd is None, f"have a field for each of {names}", f"a line of {self._source!r}", self._who)
+        unlike = names and len({*names}) == len(names)
+        check_value(names, unlike, "name each column once", f"the first line of {self._source!r}", self._who)
         wanted = names if self._columns is None else self._columns
         for name in wanted:
             if name not in names:
@@ -325,7 +329,7 @@ def _typed(values: list[str]) -> tuple[str, list[Any]]:
     if texts and set(texts) <= {"True", "False"}:
         return "int32", [int(text == "True") for text in texts]
     kinds: list[tuple[str, Callable[[str], Any]]] = [("int64", int), ("float64", float)]
-    for kind, read in kinds:
+    for kind, read in () if any("_" in text for text in texts) else kinds:  # Python takes 1_0 for 10
         try:
             return kind, [read(text) for text in texts]
         except ValueError:

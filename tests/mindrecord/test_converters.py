@@ -64,6 +64,18 @@ def test_csv(tmp_path):
     assert rows(tmp_path / "few") == [{"3x": 2.0}, {"3x": 2.5}]
     with pytest.raises(ValueError, match="no column 'q'"):
         mindrecord.CsvToMR(str(tmp_path / "a.csv"), str(tmp_path / "no"), ["q"]).transform()
+    for text, message in (
+        ("a,b\n1,2,3\n", "a line of .* should have a field"),
+        ("a,b\n1\n", "a line of"),
+        ("a,a\n1,2\n", "once"),
+        ("", "once"),
+    ):
+        (tmp_path / "b.csv").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            mindrecord.CsvToMR(str(tmp_path / "b.csv"), str(tmp_path / "no")).transform()
+    (tmp_path / "b.csv").write_text("n\n1_0\n")
+    mindrecord.CsvToMR(str(tmp_path / "b.csv"), str(tmp_path / "text")).transform()
+    assert rows(tmp_path / "text") == [{"n": "1_0"}]
 
 
 class Feature:
