@@ -166,7 +166,7 @@ def with_inputs(
 
 
 def with_outputs(path: str, out: Any, name: Callable[[str, Any], Any] | None = None) -> Any:
-    """Let those parts of a module's output that are asked for be places; see `with_arguments`."""
+    """Let those parts of a module's output that are asked for be places; see `with_inputs`."""
     for part, named in [] if STATE.capture is None else STATE.capture.parts_of(path, "out"):
         out = _with_part(path, part, named, out, name)
     return out
