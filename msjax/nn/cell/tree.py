@@ -44,9 +44,8 @@ class CellType(type(nnx.Module)):
         try:
             return super().__call__(*args, **kwargs)
         except TypeError as error:
-            own = (
-                cls.__init__.__qualname__
-            )  # Python's message of arguments that don't fit names a base of msjax's that nobody knows
+            # Python's message of arguments that don't fit names a private base.
+            own = cls.__init__.__qualname__
             if own.startswith("_") and cls.__init__.__module__.startswith("msjax.") and str(error).startswith(f"{own}()"):
                 error.args = (str(error).replace(own, f"{cls.__name__}.__init__", 1),)
             raise
