@@ -31,7 +31,7 @@ from msjax.core.base.arrays import is_tracer, staged
 from msjax.core.base.checks import check_kind
 from msjax.core.base.code import globals_in, names_in
 from msjax.core.base.errors import describe
-from msjax.core.base.libraries import is_library
+from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.split import Split
 from msjax.core.door import ACTIVITY, VERSION, WORKER, CallbackBatch, ProgramUnderWay
 from msjax.engine.autograd.memory import Held
@@ -341,7 +341,7 @@ _NAMES = {"register_hook", "HookBackward", "InsertGradientOf"}
 def _registers_hooks(cls, _version):
     """Whether the code of a class of cells says that it puts hooks on gradients. An identity at that place would not see all of the
     gradient of a Tensor that was used before, and none where only the tape has one."""
-    methods = [value for base in cls.__mro__ if not is_library(base.__module__) for value in vars(base).values()]
+    methods = [value for base in cls.__mro__ if not of_library(base) for value in vars(base).values()]
     return _name_register_hook(list(filter(_is_users, methods)))
 
 

@@ -56,9 +56,12 @@ def is_library_file(file: str) -> bool:
 
 def of_library(value: Any) -> bool:
     """Whether a function, class or module is a library's, by the module that it says it comes from."""
-    return is_library(getattr(value, "__module__", None) or getattr(value, "__name__", None) or "")
+    module = getattr(value, "__module__", None) or getattr(value, "__name__", None) or ""
+    # A class that is made by `exec` where no module has a name says that it is Python's own; those don't let their attributes be set.
+    return is_library(module) and not (module == "builtins" and isinstance(value, type) and not value.__flags__ & _IMMUTABLE)
 
 
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
 _OWN = (os.path.dirname(jax.__file__) + os.sep, FOLDER)
 
 

@@ -17,7 +17,7 @@ from msjax.common.parameter import Buffer, Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.core.base.code import names_in
 from msjax.core.base.flax_slots import MODULE_STATE, is_module_state
-from msjax.core.base.libraries import FRAMEWORKS, is_library, of_library
+from msjax.core.base.libraries import FRAMEWORKS, of_library
 from msjax.core.door import RemovableHandle
 
 # Classes of the standard library whose attributes are the user's.
@@ -66,7 +66,7 @@ def holds_user_data(cls: type) -> bool:
     """Whether instances of a class hold the user's data, not a library's."""
     package, _, inner = cls.__module__.partition(".")
     return (
-        not is_library(cls.__module__)
+        not of_library(cls)
         or (package in FRAMEWORKS and not inner.startswith(_WITHOUT_USER_DATA))
         or f"{cls.__module__}.{cls.__qualname__}" in _NAMESPACES
     )
@@ -76,7 +76,7 @@ def is_method_of_library(function: Any) -> bool:
     """Whether a function is a method of an object of a library's, maybe with arguments set in advance."""
     while isinstance(function, functools.partial):
         function = function.func
-    return isinstance(function, types.MethodType) and is_library(type(function.__self__).__module__)
+    return isinstance(function, types.MethodType) and of_library(type(function.__self__))
 
 
 def is_import(name: str, value: Any) -> bool:
@@ -104,7 +104,7 @@ def function_of(member: Any) -> types.FunctionType | None:
 def methods_of(cls: type, name: str) -> list[types.FunctionType]:
     """The function that instances find under a name, and those of the user's classes behind it, which `super` finds."""
     owners = [owner for owner in cls.__mro__ if name in vars(owner)]
-    found = [function_of(vars(owner)[name]) for owner in owners if owner is owners[0] or not is_library(owner.__module__)]
+    found = [function_of(vars(owner)[name]) for owner in owners if owner is owners[0] or not of_library(owner)]
     return [function for function in found if function is not None]
 
 
@@ -114,7 +114,7 @@ def names_of_class(cls: type) -> ClassNames:
     for owner in cls.__mro__:
         before_cell = before_cell and not owner.__module__.startswith("msjax.nn.cell.")
         members = vars(owner).copy()
-        if is_library(owner.__module__):
+        if of_library(owner):
             # Functions of msjax, whose code is not read, may call any method of its own cells, as an optimizer's step does.
             if is_cell and before_cell:  # which read what they annotate by computed names
                 codes = [method.__code__ for method in members.values() if isinstance(method, types.FunctionType)]
@@ -129,7 +129,7 @@ def names_of_class(cls: type) -> ClassNames:
                 continue
             if isinstance(value, type) and is_import(name, value):
                 continue
-            if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
+            if not hasattr(type(value), "__get__") or not of_library(type(value)):
                 data.setdefault(name)
     return ClassNames(frozenset(libraries), tuple(own), tuple(data), silent)
 
@@ -138,7 +138,7 @@ def is_plain(cls: type) -> bool:
     """Whether instances of a class are plain namespaces: read by attribute name only."""
     if cls is types.SimpleNamespace:
         return True
-    own = all(owner is object or not is_library(owner.__module__) for owner in cls.__mro__)
+    own = all(owner is object or not of_library(owner) for owner in cls.__mro__)
     return own and not hasattr(cls, "__getattr__") and cls.__getattribute__ is object.__getattribute__
 
 

@@ -229,7 +229,7 @@ class Walk:
 
     def _besides(self, value, depth):
         """Visit the attributes of a container whose class is the user's; its items are visited elsewhere."""
-        if not is_library(type(value).__module__) and (id(value), None) not in self._visited:
+        if not of_library(type(value)) and (id(value), None) not in self._visited:
             self._visited[id(value), None] = None
             self._attributes(value, depth)
 
@@ -309,7 +309,7 @@ class Walk:
             self.found.append(Guard(("object", id(value)), keeps=value))
         if id(value) in self._visited:
             return
-        if isinstance(value, type) and depth < _DEPTH and not is_library(value.__module__):
+        if isinstance(value, type) and depth < _DEPTH and not of_library(value):
             self._class(value, depth - 1)  # no step of its own
             return
         self._visited[id(value)] = None
@@ -356,7 +356,7 @@ class Walk:
             self._contents(attributes, (cls.__name__, *now, seen))
             self.containers.append(attributes)
             self._items(now.values(), seen, depth)
-        if not is_library(cls.__module__):
+        if not of_library(cls):
             for name in slots_of(cls):
                 self._name(read_slot, put_attribute, value, name, depth)
             self._class(cls, depth)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import nn, ops
+from msjax import Tensor, nn, ops
 from tests.compile.calls import f32, warned
 
 MODULE = types.ModuleType("another_module_of_the_users")
@@ -455,3 +455,12 @@ def test_code_that_names_libraries_is_compiled_once():
         cell.register_forward_hook(lambda cell, args, result: None).remove()
         compiled(x)
     assert compiled.compilations() == 1
+
+
+def test_names_that_a_class_made_without_a_module_reads():
+    names = {"nn": nn, "factor": 1.0}
+    exec("class Net(nn.Cell):\n    def construct(self, x):\n        return x * factor\n", names)
+    net = ms.jit(names["Net"]())
+    assert net(Tensor(2.0)) == 2.0
+    names["factor"] = 3.0
+    assert net(Tensor(2.0)) == 6.0
