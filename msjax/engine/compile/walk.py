@@ -324,6 +324,8 @@ class Walk:
         elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
+        elif isinstance(value, nnx.Variable):  # of an nnx module in a Cell
+            self._name(read_slot, put_attribute, value, "_raw_value", depth)
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif isinstance(value, functools.partial):

@@ -7,9 +7,10 @@ import types
 
 import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
-from msjax import nn
+from msjax import Tensor, nn
 from tests.compile.calls import PYNATIVE, f32, in_graph_mode
 
 SETTINGS_OF_THE_TEST = {"scale": 2.0, "deep": {"bias": [1.0]}}
@@ -382,3 +383,19 @@ def _of_closure():
 def test_what_was_set_while_tracing_is_as_it_was_where_it_is_given_up(fn):
     with pytest.warns(UserWarning, match="can't be compiled"):
         assert ms.jit(fn)(f32(3.0)).asnumpy() == 18
+
+
+def test_weights_of_an_nnx_module_in_a_cell():
+    class Mixed(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.linear = nnx.Linear(2, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+
+        def construct(self, x):
+            return ms.from_jax(self.linear)(x)
+
+    net, x = Mixed(), Tensor([[1.0, 2.0]])
+    compiled, gradient = ms.jit(net), ms.jit(ms.grad(net))
+    assert (compiled(x).tolist(), gradient(x).tolist()) == ([[3.0]], [[1.0, 1.0]])
+    net.linear.kernel[...] = net.linear.kernel[...] * 10
+    assert (compiled(x).tolist(), gradient(x).tolist()) == ([[30.0]], [[10.0, 10.0]])
