@@ -269,20 +269,13 @@ class HookTable:
 
     @staticmethod
     def put_back(before: Any, now: Any) -> Any:
-        """The earlier hooks of an owner without what this thread has changed since; what other threads have added or removed meanwhile stays so.
-
-        Args:
-            before, now: tables, or tuples of hooks.
-        """
+        """The earlier hooks of an owner, a table or a tuple, with what other threads than this one have added and removed since."""
         own = threading.get_ident()
         if isinstance(before, tuple):
-            return (*before, *[hook for hook in now if hook.thread != own and hook not in before])
-        for kind in KINDS:
-            for hook in getattr(before, kind):
-                before = before.without(hook.id) if hook.removed not in (False, own) else before
-            for hook in getattr(now, kind):
-                before = before if hook.thread == own or hook in getattr(before, kind) else before.add(kind, hook)
-        return before
+            kept = [hook for hook in before if hook.removed in (False, own)]
+            return (*kept, *[hook for hook in now if hook.thread != own and hook not in before])
+        hooks = {kind: HookTable.put_back(getattr(before, kind), getattr(now, kind)) for kind in KINDS}
+        return before.with_changed(hooks) if any(hooks.values()) else EMPTY
 
     def __bool__(self) -> bool:
         return self is not EMPTY
