@@ -26,6 +26,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.run_state import GLOBAL
 from msjax.common.tensor import Tensor, root_of
 from msjax.core.base.code import assigned_and_imported_in, globals_in, names_in, names_read_in
+from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.held_state import values_named
 from msjax.core.base.libraries import is_library, of_library
 from msjax.core.base.weak import identity
@@ -325,7 +326,7 @@ class Walk:
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
         elif isinstance(value, nnx.Variable):  # of an nnx module in a Cell
-            self._name(read_slot, put_attribute, value, "_raw_value", depth)
+            self._name(read_slot, put_attribute, value, RAW_VALUE.__name__, depth)
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif isinstance(value, functools.partial):

@@ -97,9 +97,10 @@ def from_jax(
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
-        tensors = captured(fn)
+        weights: list[Any] = []
+        tensors = captured(fn, weights)
         reached = Reached(tensors)
-        key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks())
+        key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks(), *weights)
         operands = STATE.delivery.before_loop(TENSORS, [*leaves, *tensors])
         out = apply(op, operands, (treedef, static_args, static_kwargs, reached, key))
         if key not in known.structures:

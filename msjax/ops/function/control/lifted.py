@@ -11,11 +11,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.run_state import STATE, Scope
 from msjax.common.tensor import Tensor, is_tensor, root_of, wrap
 from msjax.core.base.errors import callable_name
+from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.held_state import cell_contents, values_named
 from msjax.core.base.libraries import of_library
 from msjax.core.base.typing import JaxArray
@@ -26,11 +28,14 @@ from msjax.engine.autograd.op import Op, apply
 _DEPTH = 6  # steps from a function to the objects and containers that are looked into
 
 
-def captured(fn: Callable[..., Any]) -> list[Tensor]:
-    """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects."""
-    found: dict[int, Tensor] = {}
+def captured(fn: Callable[..., Any], weights: list[Any] | None = None) -> list[Tensor]:
+    """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects. Identities of the
+    arrays that nnx modules hold join `weights`."""
+    found: dict[int, Any] = {}
     _visit(fn, 0, found, set())
-    return list(found.values())
+    if weights is not None:
+        weights += [identity(value) for value in found.values() if not isinstance(value, Tensor)]
+    return [value for value in found.values() if isinstance(value, Tensor)]
 
 
 def _visit_all(values, depth, found, seen):
@@ -63,6 +68,10 @@ def _visit(value, depth, found, seen):
         for _, cell in value.cells_and_names():
             seen.add(id(cell))
             _visit_all([*vars(cell).values(), *_own_classes(cell)], depth, found, seen)
+    elif isinstance(value, nnx.Variable):
+        found[id(value)] = RAW_VALUE.__get__(value)
+    elif isinstance(value, nnx.Pytree):
+        _visit_all([*vars(value).values(), *_own_classes(value)], depth, found, seen)
     elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
         # Of a library's function, such as `ms.grad(f)`, only what it was made for is the user's.
         named = map(cell_contents, value.__closure__ or ()) if of_library(value) else values_named(value)
