@@ -389,8 +389,7 @@ class Walk:
 
     def _method(self, cls, name, depth):
         """Look at the methods of that name in a class and its bases, if there are some."""
-        methods = methods_of(cls, name)
-        if methods:
+        if methods := methods_of(cls, name):
             self._told_by_nobody(cls, name, depth)
         for method in methods:
             if id(method) not in self._visited:
@@ -421,8 +420,7 @@ class Walk:
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
-        wrapped = getattr(function, "__wrapped__", None)
-        if wrapped is not None:
+        if (wrapped := getattr(function, "__wrapped__", None)) is not None:
             self._visit(wrapped, depth)
         if function.__dict__:
             self._namespaces.append((vars(function), depth + 1))
@@ -444,8 +442,7 @@ class Walk:
                 for name in sorted(asked.difference(vars(value))):  # made when the code runs, or later
                     self._item(vars(value), name, depth)
         for name in imported:
-            module = sys.modules.get(name)
-            if module is not None and not is_library(name):
+            if not is_library(name) and (module := sys.modules.get(name)) is not None:
                 self._namespaces.append((vars(module), depth))
 
     def _visit_methods(self):
