@@ -7,6 +7,7 @@ jax.export writes: the program in StableHLO, for which jax promises compatibilit
 from __future__ import annotations
 
 import os
+import zlib
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from msjax.serialization.formats import no_encryption
 
 __all__ = ["export", "load"]
 
+_MARK = b"msjax_crc"  # ends a file, before a checksum; what reads programs takes no notice of it
 _ENDINGS = {"MINDIR": ".mindir", "STABLEHLO": ".stablehlo"}
 
 
@@ -71,7 +73,8 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
     exported = _exported(jax.jit(program), shapes)
     ending = _ENDINGS[file_format]
     with whole_file(os.fspath(file_name).removesuffix(ending) + ending) as file:
-        file.write(exported.serialize())
+        data = exported.serialize()
+        file.write(data + _MARK + zlib.crc32(data).to_bytes(4, "big"))
 
 
 class _OfFunction(Cell):
@@ -136,6 +139,8 @@ def load(file_name: str, **kwargs: Any) -> Graph:
     _check_flatbuffers("load")
     with open(file_name, "rb") as file:
         data = file.read()
+    if data[-4 - len(_MARK) : -4] == _MARK and zlib.crc32(data[: -4 - len(_MARK)]) != int.from_bytes(data[-4:], "big"):
+        raise ValueError(f"For 'load', {file_name!r} is damaged: its checksum is another one.")
     try:
         return Graph(jax.export.deserialize(bytearray(data)))
     except Exception as error:

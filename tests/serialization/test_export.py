@@ -46,3 +46,13 @@ def test_functions_and_sparse_results(tmp_path):
     ms.export(lambda v: ms.CSRTensor(csr.indptr, csr.indices, v, (2, 2)), csr.values, file_name=str(tmp_path / "sparse"))
     read = nn.GraphCell(ms.load(str(tmp_path / "sparse.mindir")))(csr.values)
     assert type(read) is ms.CSRTensor and read.to_dense().asnumpy().tolist() == x.asnumpy().tolist()
+
+
+def test_a_damaged_program_is_refused(tmp_path):
+    path = tmp_path / "relu.mindir"
+    ms.export(nn.ReLU(), ms.Tensor([1.0]), file_name=str(path))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"relu.mindir' is damaged: its checksum"):
+        ms.load(str(path))
