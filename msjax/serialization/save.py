@@ -72,6 +72,8 @@ def save_checkpoint(
     entries |= _appended(append_dict)
     if not ckpt_file_name.endswith("." + format):
         ckpt_file_name += "." + format
+    for earlier in list(_WRITERS):
+        earlier.join()  # of two files of one name the later one stays
     if async_save:
         # jax arrays are immutable, so a later training step does not change what is being written.
         writer = _Writer(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")

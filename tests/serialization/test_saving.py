@@ -1,13 +1,14 @@
 """Saves that fail, saves on other threads."""
 
 import os
+import time
 
 import numpy as np
 import pytest
 
 import msjax as ms
 from msjax import Parameter, Tensor
-from msjax.serialization import ckpt
+from msjax.serialization import ckpt, save
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
@@ -45,3 +46,12 @@ def test_saving_and_loading_on_other_threads(tmp_path):
     assert ms.load_checkpoint_async(path).result()["w"].asnumpy().tolist() == [1.0]
     with pytest.raises(ValueError, match="no file"):
         ms.load_checkpoint_async(str(tmp_path / "none.ckpt")).result()
+
+
+def test_of_two_files_of_one_name_the_later_one_stays(tmp_path, monkeypatch):
+    path, waits = str(tmp_path / "w.ckpt"), [0.3, 0.0, 0.0]
+    monkeypatch.setattr(save, "_write", lambda *args, write=save._write: (time.sleep(waits.pop(0)), write(*args)))
+    for value, on_thread in ((1.0, True), (2.0, True), (3.0, False)):
+        ms.save_checkpoint({"w": Tensor([value])}, path, async_save=on_thread)
+    save.wait_for_writers()
+    assert ms.load_checkpoint(path)["w"].asnumpy().tolist() == [3.0]
