@@ -405,6 +405,7 @@ _ONE = {
     "items": lambda x, b: b.reshape(1)[_AT], "index_select": lambda x, b: ops.index_select(b.reshape(1), 0, _AT),
     "gather_nd": lambda x, b: ops.gather_nd(b.reshape(1), _AT[:, None]), "embedding": lambda x, b: ops.embedding(_AT, b.reshape(1, 1)),
     "embedding_lookup": lambda x, b: ops.EmbeddingLookup()(b.reshape(1), _AT, 0),
+    "baddbmm": lambda x, b: ops.baddbmm(b.reshape(1, 1, 1), *[x.reshape(1, 80, 80)] * 2), "addr": lambda x, b: ops.addr(b.reshape(1, 1), *[x.ravel()[:80]] * 2),
     "grid_sample": lambda x, b: ops.grid_sample(b.reshape(1, 1, 1, 1), ops.zeros((1, 80, 80, 2), x.dtype)),
 }  # fmt: skip
 

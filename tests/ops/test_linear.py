@@ -213,3 +213,8 @@ def test_gradient_of_dense_of_many_samples_and_whole_pages(ins, outs):
     by_x, by_weight = ms.grad(lambda x, w: (ops.dense(x, w) * ms.Tensor(ct)).sum(), (0, 1))(ms.Tensor(x), ms.Tensor(weight))
     np.testing.assert_array_equal(by_x.asnumpy(), ct @ weight)
     np.testing.assert_array_equal(by_weight.asnumpy(), ct.reshape(-1, outs).T @ x.reshape(-1, ins))
+
+
+def test_outer_products_of_numbers():
+    assert ops.outer(ms.Tensor(2.0), ms.Tensor([3.0, 4.0])).tolist() == [[6.0, 8.0]]
+    assert ops.outer(ms.Tensor([2.0]), ms.Tensor(3.0)).tolist() == ops.outer(ms.Tensor(2.0), ms.Tensor(3.0)).tolist() == [[6.0]]

@@ -17,7 +17,7 @@ from msjax.core.base.typing import JaxArray, Number
 from msjax.engine.autograd.op import Op, apply
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.platforms import on_cpu, on_explicit_axes
-from msjax.ops.dispatch.promotion import as_operand, broadcast, is_number, promote, rounded_once, widened
+from msjax.ops.dispatch.promotion import as_operand, broadcast, is_number, promote, rounded_once, spread, widened
 
 __all__ = [
     "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",
@@ -139,10 +139,11 @@ def outer(input: TensorLike, vec2: TensorLike) -> JaxArray:
         [[3. 4.]
          [6. 8.]]
     """
-    x, y = promote(input, vec2)
+    x, y = (jnp.atleast_1d(v) for v in promote(input, vec2))
     check_rank(x, 1, "input")
     check_rank(y, 1, "vec2")
-    return x[:, None] * y[None, :]
+    x, y = spread(x[:, None], y[None, :])
+    return x * y
 
 
 ger = outer
@@ -302,7 +303,7 @@ def _in_letters(args):
 
 
 def _fused(x, product, beta, alpha):
-    x = as_operand(x).astype(product.dtype)
+    x, product = spread(as_operand(x).astype(product.dtype), product)
     return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
 
 
