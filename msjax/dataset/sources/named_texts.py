@@ -110,11 +110,8 @@ class _OfTexts(RowsOfFiles):
         return list(self._titles)
 
     def _read(self, path):
-        try:
-            for row in self._format(path, len(self._titles)):
-                yield tuple(map(np.asarray, row))
-        except (OSError, ValueError, KeyError, ElementTree.ParseError) as error:
-            raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
+        for row in self._format(path, len(self._titles)):
+            yield tuple(map(np.asarray, row))
 
 
 class _Named(_OfTexts):

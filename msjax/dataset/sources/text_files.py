@@ -64,8 +64,8 @@ class RowsOfFiles(Dataset):
     def _reading(self, path):
         try:
             yield
-        except (TypeError, ValueError, LookupError) as error:
-            raise RuntimeError(f"{type(self).__name__} could not be read: {path}: {type(error).__name__}: {error}") from error
+        except (OSError, TypeError, ValueError, LookupError, SyntaxError) as error:  # SyntaxError: that of XML
+            raise RuntimeError(f"{type(self).__name__}: {path} can't be read: {type(error).__name__}: {error}") from error
 
     def _counted(self, path):
         with self._reading(path):
