@@ -149,9 +149,10 @@ def _appended(append_dict) -> dict[str, Any]:
     entries = {}
     for name, value in append_dict.items():
         if isinstance(value, Iterator):
-            value = next(value)
+            value = next(value, None)
         fits = isinstance(name, str) and isinstance(value, (bool, int, float, str, Tensor))
-        should = "hold numbers, bools, str, Parameters or Tensors by name"
+        fits = fits and not (isinstance(value, int) and not -(2**63) <= value < 2**63)
+        should = "hold numbers (of 64 bits), bools, str, Parameters or Tensors by name"
         check_kind({name: value}, fits, should, "append_dict", "save_checkpoint")
         if isinstance(value, Tensor):
             entries[name] = concrete(value, "save_checkpoint")

@@ -128,6 +128,9 @@ def test_vectors_of_words(tmp_path):
     assert text.ToVectors(text.FastText.from_file(str(path), max_vectors=1))("of").tolist() == [0, 0]
     with pytest.raises(RuntimeError, match=r"GloVe: invalid file, can not find file 'glove.6B.\*.txt'"):
         text.GloVe.from_file(str(path))
+    (tmp_path / "words.txt").write_text("the 1 2\nof 1 x\n")
+    with pytest.raises(RuntimeError, match=r"Vectors: line 2 of '.*words\.txt' could not be read: .*'x'"):
+        text.Vectors.from_file(str(tmp_path / "words.txt"))
     with pytest.raises(RuntimeError, match="unk_init must be the same length"):
         text.ToVectors(vectors, [1.0])
     path.write_text("the 0.5 1\nof 2 3 4\n")

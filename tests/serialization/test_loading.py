@@ -36,6 +36,8 @@ def test_wrong_arguments(saved, tmp_path):
         (lambda: ms.save_checkpoint({"a": 1}, path), TypeError, "Parameters or Tensors"),
         (lambda: ms.save_checkpoint(net, path, append_dict={"x": [1]}), TypeError, "append_dict"),
         (lambda: ms.save_checkpoint(net, path, append_dict=[1]), TypeError, "append_dict"),
+        (lambda: ms.save_checkpoint(net, path, append_dict={"x": 2**63}), TypeError, "append_dict"),
+        (lambda: ms.save_checkpoint(net, path, append_dict={"x": iter(())}), TypeError, "append_dict"),
         (lambda: ms.save_checkpoint(net, path, format="x"), ValueError, "format"),
         (lambda: ms.save_checkpoint(net, path, crc_check=1), TypeError, "crc_check"),
         (lambda: ms.save_checkpoint(net, path, async_save="x"), ValueError, "async_save"),

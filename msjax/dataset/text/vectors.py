@@ -72,7 +72,10 @@ class Vectors:
                     f"{cls.__name__}: all vectors must have the same number of dimensions, but got dim {len(values)} in line {number + 1} of "
                     f"{file_path!r} while expecting {made.width}."
                 )
-            made._vectors.setdefault(word, np.array(values, np.float32))
+            try:
+                made._vectors.setdefault(word, np.array(values, np.float32))
+            except ValueError as error:
+                raise RuntimeError(f"{cls.__name__}: line {number + 1} of {file_path!r} could not be read: {error}") from error
         if not made.width:
             raise RuntimeError(f"{cls.__name__}: invalid file, file is empty: {file_path!r}.")
         return made
