@@ -117,3 +117,15 @@ def test_a_tensor_is_found_that_a_modifier_keeps_beside_rules_of_derivatives(sea
     out, messages = warned(ms.jit(net), f32(1.0, -1.0))
     assert out.tolist() == [2.0, 0.0] and "kept after the call" in messages[0]
     assert searches and [tensor.tolist() for tensor in kept] == [[1.0, 0.0]]
+
+
+def test_code_that_keeps_the_gradient_of_what_it_computes_runs_in_pynative_mode():
+    def run(x):
+        y = x * 2
+        y.retain_grad()
+        return (y * y).sum(), y
+
+    with pytest.warns(UserWarning, match="runs in PyNative mode: .*retain_grad"):
+        total, y = ms.jit(run)(ms.Tensor([1.0, 2.0]).requires_grad_())
+    total.backward()
+    assert y.grad.tolist() == [4.0, 8.0]

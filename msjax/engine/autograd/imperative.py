@@ -236,7 +236,9 @@ def retain_grad(self: Tensor) -> None:
         [1. 1.] [0.5 0.5]
     """
     if not _requires_grad(self):
-        raise RuntimeError("retain_grad() was called on a Tensor that requires no gradient.")
+        # A program that is compiled without a gradient has none to keep: the code runs in PyNative mode.
+        kind = NotImplementedError if STATE.msjax_compiles() else RuntimeError
+        raise kind("retain_grad() was called on a Tensor that requires no gradient.")
     if self._retains or _is_leaf(self):
         return
     self._retains = True
