@@ -312,9 +312,10 @@ def batch_norm(
         eps (float): added to the variance. Default: 1e-5.
     """
     shape = (1, -1) + (1,) * (input.ndim - 2)
+    wide = ops.cast(input, mstype.float32) if input.itemsize < 4 else input  # Float16 can't hold variances above 65,504
     if training or running_mean is None:
         axes = tuple(i for i in range(input.ndim) if i != 1)
-        mean, var = ops.mean(input, axes), ops.var(input, axes)
+        mean, var = ops.mean(wide, axes), ops.var(wide, axes)
         if training and running_mean is not None and running_var is not None:
             count = input.size // input.shape[1]
             unbiased = var * (count / max(count - 1, 1))
@@ -325,8 +326,9 @@ def batch_norm(
     scale = ops.rsqrt(var + eps)  # pyright: ignore[reportOptionalOperand]
     if weight is not None:
         scale = scale * weight
-    out = (input - ops.reshape(mean, shape)) * ops.reshape(scale, shape)
-    return out if bias is None else out + ops.reshape(bias, shape)
+    out = (wide - ops.reshape(mean, shape)) * ops.reshape(scale, shape)
+    out = out if bias is None else out + ops.reshape(bias, shape)
+    return out if wide is input else ops.cast(out, input.dtype)
 
 
 def dropout(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
