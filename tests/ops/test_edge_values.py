@@ -378,6 +378,24 @@ def test_half_precision_functions_whose_terms_float16_cannot_hold():
         np.testing.assert_allclose(ms.grad(op)(Tensor([300.0], ms.float16)).asnumpy(), slope, rtol=1e-2)
 
 
+@pytest.mark.parametrize("dtype", [ms.float16, ms.float32], ids=str)
+def test_batch_normalization_of_half_precision_numbers_with_large_variances(dtype):
+    x, statistics = Tensor([[300.0], [400.0], [-1000.0], [3.0]], ms.float16), [ms.Parameter(ops.ones(1, dtype)) for _ in range(2)]
+    out = mint.nn.functional.batch_norm(x, *statistics, training=True)
+    assert out.dtype is ms.float16 and statistics[1].dtype is dtype
+    np.testing.assert_allclose(out.asnumpy().ravel(), [0.67546, 0.85594, -1.67083, 0.13942], rtol=1e-3)
+    np.testing.assert_allclose(statistics[1].asnumpy(), 40932.8, rtol=1e-3)
+
+
+def test_slopes_of_likelihoods_and_rows_of_half_precision_numbers():
+    slope = ms.grad(ops.gaussian_nll_loss, 2)(*(Tensor([v], ms.float16) for v in (0.0, 200.0, 1000.0)))
+    np.testing.assert_allclose(slope.asnumpy(), 0.5 / 1000 - 0.5 * 200**2 / 1000**2, rtol=2e-3)
+    row = ops.embedding(Tensor([0]), Tensor([[300.0, 400.0]], ms.float16), max_norm=1.0)
+    np.testing.assert_allclose(row.asnumpy(), [[0.6, 0.8]], rtol=2e-3)
+    between = ops.interpolate(Tensor([[[1e4, -1e4]]], ms.float16), size=300, mode="linear").asnumpy()[0, 0, 149]
+    np.testing.assert_allclose(between, 66.667, rtol=1e-3)
+
+
 def test_common_divisors_and_multiples_of_the_least_integer():
     least = np.iinfo(np.int32).min
     x, y = Tensor(np.array([least, 0, least, 12, -4], np.int32)), Tensor(np.array([6, least, least, -8, 0], np.int32))

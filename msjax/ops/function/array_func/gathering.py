@@ -15,7 +15,7 @@ from msjax.core.base.checks import check_in_range, check_kind, check_rank, check
 from msjax.core.base.typing import JaxArray
 from msjax.engine.settings.current import SETTINGS
 from msjax.ops.dispatch.operator import axis_of, freeze, operator, require_tensors
-from msjax.ops.dispatch.promotion import rounded_once
+from msjax.ops.dispatch.promotion import rounded_once, widened
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 
@@ -201,7 +201,7 @@ def embed(
     weight: TensorLike, ids: TensorLike, padding_idx: int | None, max_norm: float | None, norm_type: float, scale: bool
 ) -> JaxArray:
     """What `embedding` returns for integers in the table and a `padding_idx` that is not negative."""
-    rows = rounded_once(lambda x: x.at[ids].get(mode="fill"), weight)
+    rows = widened(weight).at[ids].get(mode="fill")
     if max_norm is not None:
         held = jax.lax.stop_gradient(rows)
         norms = jnp.linalg.norm(held, norm_type, -1, keepdims=True)
@@ -212,7 +212,7 @@ def embed(
         counts = jnp.zeros(weight.shape[0], jnp.int32).at[ids].add(1)
         share = 1 / counts[ids][..., None].astype(rows.dtype)
         rows = rows * share + held * (1 - share)  # of the gradient alone
-    return rows if padding_idx is None else jnp.where((ids == padding_idx)[..., None], held, rows)
+    return (rows if padding_idx is None else jnp.where((ids == padding_idx)[..., None], held, rows)).astype(weight.dtype)
 
 
 def embedding(

@@ -14,6 +14,7 @@ from msjax.core.base.checks import check_bool, check_kind, check_one_given, chec
 from msjax.core.base.typing import Axes, JaxArray
 from msjax.engine.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze, operator, require_tensors
+from msjax.ops.dispatch.promotion import rounded_once
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
 from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
 
@@ -122,7 +123,8 @@ def resize(x: TensorLike, sizes: tuple[int, ...], mode: str, how: str, steps: Se
             at = np.floor(at + 0.5) if how in ("half", "corners") else np.floor(at)
             x = _nearest(x, axis, np.clip(at, 0, size - 1).astype(int))
         else:
-            x = _apply_taps(x, axis, (_taps_linear if mode == "linear" else _taps_cubic)(size, out, how, step), size)
+            taps = (_taps_linear if mode == "linear" else _taps_cubic)(size, out, how, step)
+            x = rounded_once(_apply_taps, x, axis, taps, size)
     return x
 
 

@@ -14,7 +14,7 @@ from msjax.common.typing import KernelDecorator, TensorLike
 from msjax.core.base.checks import Bounds, check_in_range, check_number, check_one_of, check_type
 from msjax.core.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator, require_tensors
-from msjax.ops.dispatch.promotion import rounded_once, to_float, widened
+from msjax.ops.dispatch.promotion import quotient, rounded_once, to_float, widened
 from msjax.ops.function.math_func.elementary import magnitude, softplus_of
 
 __all__ = [
@@ -177,7 +177,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
 @operator(3, numbers=("eps",))
 def _gaussian_nll_loss(x, target, var, full, eps, reduction):
     var = jnp.maximum(var, eps)
-    losses = 0.5 * (jnp.log(var) + jnp.square(x - target) / var)
+    losses = 0.5 * (jnp.log(var) + quotient(jnp.square(x - target), var))
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
     return reduce_loss(losses, reduction)
