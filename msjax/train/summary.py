@@ -151,6 +151,7 @@ class SummaryRecord:
         data = self._event(wall_time=time.time(), **content).SerializeToString()
         if self._left is not None:
             if len(data) + _FRAME > self._left:
+                warnings.warn(f"The summary file {self.full_file_name} has reached its 'max_file_size'.", stacklevel=3)
                 return False
             self._left -= len(data) + _FRAME
         try:

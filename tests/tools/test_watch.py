@@ -3,6 +3,7 @@
 import csv
 import sys
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
@@ -380,13 +381,14 @@ def test_written_from_a_program_of_jax(jit, tmp_path):
     assert set(written) == {2, 4} and lines[0].endswith("min,max,nan,inf") and len(lines) == 1 + len(watched.rows)
 
 
-def test_tensorboard_has_the_last_rows_after_the_block(tmp_path):
+def test_tensorboard_has_the_last_rows_after_the_block_of_each_watch_of_one_second(tmp_path, monkeypatch):
     net, step = network()
-    with watch(net, every=1, what="activation", where="0", to=str(tmp_path)):
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    settings = dict(every=1, what="activation", where="0", to=str(tmp_path))
+    with watch(net, **settings), watch(net, **settings):
         for _ in range(3):
             step(X)
-    (file,) = tmp_path.iterdir()
-    assert file.read_bytes().count(b"activation/0/norm") == 3
+    assert [file.read_bytes().count(b"activation/0/norm") for file in tmp_path.iterdir()] == [3, 3]
 
 
 def test_destination_that_fails(capfd):

@@ -87,7 +87,8 @@ def test_summaries(tmp_path, monkeypatch):
         record.add_value("graph", "net", Tensor(0.5))
         assert record.record(7)
         record.add_value("image", "noise", Tensor(np.random.default_rng(0).random((1, 3, 64, 64), "float32")))
-        assert not record.record(8)  # the file would be too large
+        with pytest.warns(UserWarning, match="has reached its 'max_file_size'"):
+            assert not record.record(8)
     events = _events(tmp_path / "new")
     assert [e.file_version for e in events] == ["brain.Event:2", ""]
     loss, weights, digit = events[1].summary.value

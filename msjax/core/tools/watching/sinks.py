@@ -11,6 +11,7 @@ import io
 import os
 import queue
 import re
+import secrets
 import sys
 import threading
 import time
@@ -264,7 +265,8 @@ class _EventFile(Sink):
     def __init__(self, folder):
         package = tensorboardx("watch", _OTHERWISE)
         self.proto = importlib.import_module("tensorboardX.proto.summary_pb2")
-        self.writer = package.FileWriter(folder, flush_secs=_FLUSH)
+        own = f".{os.getpid()}.{secrets.token_hex(4)}"  # two files of one second would have one name
+        self.writer = package.FileWriter(folder, flush_secs=_FLUSH, filename_suffix=own)
 
     def close(self):
         self.writer.close()
