@@ -25,6 +25,7 @@ import numpy as np
 from msjax import log
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.held_state import cell_contents
 from msjax.core.base.trial_run import same_items
 from msjax.core.door import Hook
@@ -185,6 +186,10 @@ class Name(Guard):
         """The check holds if the name still has the same object."""
         return self.read, self.owner, self.name, self.value
 
+    def stale(self) -> bool:
+        """Whether an nnx module has got other weights: those that programs hold would stay with them."""
+        return self.name == RAW_VALUE.__name__ and self.read(self.owner, self.name) is not self.value
+
     def put_back(self) -> None:
         """Write what stood there, if something else does now."""
         if self.read(self.owner, self.name) is not self.value:
@@ -339,8 +344,8 @@ class Guards:
         return True
 
     def stale(self) -> bool:
-        """True if a hook was removed: the key never comes again."""
-        return any(guard.stale() for guard in self.found if isinstance(guard, (Hooks, Variable)))
+        """True if a hook was removed, or weights of an nnx module: the key never comes again, or hardly ever."""
+        return any(guard.stale() for guard in self.found if isinstance(guard, (Hooks, Variable, Name)))
 
 
 # ---- what differs where a function is compiled again and again for the same shapes, told once by the log

@@ -1,9 +1,13 @@
 """from_jax: functions of jax arrays as operators."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn
@@ -248,3 +252,17 @@ def test_what_cells_within_write_to_their_parameters_stays():
     with pytest.raises(jax.errors.UnexpectedTracerError, match="was written to within it"):
         ms.from_jax(lambda v: jax.vmap(lambda w: net(ms.Tensor(w))._value)(v))(x.expand_dims(0))
     assert net.moving_mean.asnumpy().tolist() == [1.75, 1.75]
+
+
+def test_weights_that_an_nnx_module_no_longer_has_go():
+    linear, x = nnx.Linear(2, 1, rngs=nnx.Rngs(0)), Tensor([[1.0, 2.0]])
+    lifted = ms.from_jax(linear)
+    ways = lifted, ms.grad(lifted), ms.jit(lambda x: lifted(x))
+    earlier = []
+    for _ in range(3):
+        earlier.append(weakref.ref(linear.kernel.get_value()))
+        for way in ways:
+            way(x)
+        linear.kernel[...] = linear.kernel[...] * 2
+    gc.collect()
+    assert [weights() is None for weights in earlier[:2]] == [True, True]

@@ -26,15 +26,19 @@ class _Known:
 
     Attributes:
         structures: {key of the call: (structure of what it has returned, numbers of the Tensors that it has written to)}.
+        op: the operator, whose programs hold the weights of nnx modules.
+        weights: the identities of these.
     """
 
-    __slots__ = ("_fn", "_hooks", "_version", "structures")
+    __slots__ = ("_fn", "_hooks", "_version", "op", "structures", "weights")
 
     def __init__(self, fn: Callable[..., Any]):
         self.structures: dict[Any, Any] = {}
         self._fn = fn
         self._hooks: tuple[Any, ...] | None = None
         self._version = VERSION.n
+        self.op: Any = None
+        self.weights: list[Any] | None = None
 
     def hooks(self) -> tuple[Any, ...] | None:
         """The hooks of the modules that the function calls, since a program has those with which it was traced; None if it calls none, and
@@ -87,8 +91,7 @@ def from_jax(
         return (*out, *new.values())
 
     name = getattr(fn, "__name__", type(fn).__name__)
-    # Code that lifts a function each time that it runs means the same operator.
-    op = Op(name, flat, int_grad=False, runs_cells=True, made_of=(name, getattr(fn, "__code__", type(fn))))
+    made_of = name, getattr(fn, "__code__", type(fn))  # code that lifts a function each time that it runs means the same operator
 
     @functools.wraps(fn, updated=())
     def lifted(*args, **kwargs):
@@ -99,10 +102,12 @@ def from_jax(
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         weights: list[Any] = []
         tensors = captured(fn, weights)
+        if weights != known.weights:
+            known.weights, known.op = weights, Op(name, flat, int_grad=False, runs_cells=True, made_of=made_of)
         reached = Reached(tensors)
-        key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks(), *weights)
+        key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks())
         operands = STATE.delivery.before_loop(TENSORS, [*leaves, *tensors])
-        out = apply(op, operands, (treedef, static_args, static_kwargs, reached, key))
+        out = apply(known.op, operands, (treedef, static_args, static_kwargs, reached, key))
         if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and not any(is_tracer(v._value) for v in out):

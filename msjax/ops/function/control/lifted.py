@@ -60,10 +60,8 @@ def _visit(value, depth, found, seen):
         # A part is read from the whole, unless it has a gradient of its own.
         value = root if root._node is not None or value._node is None else value
         found[id(value)] = value
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        _visit_all(value, depth + 1, found, seen)
-    elif isinstance(value, dict):
-        _visit_all(value.values(), depth + 1, found, seen)
+    elif isinstance(value, (list, tuple, set, frozenset, dict)):
+        _visit_all(value.values() if isinstance(value, dict) else value, depth + 1, found, seen)
     elif is_cell(value):
         for _, cell in value.cells_and_names():
             seen.add(id(cell))
