@@ -376,6 +376,9 @@ def test_half_precision_functions_whose_terms_float16_cannot_hold():
     assert abs(ops.sinc(Tensor([2.5e4], ms.float16)).asnumpy()[0]) < 1e-5
     for op, slope in ((ops.atan, 1.11e-5), (ops.reciprocal, -1.11e-5), (ops.inv, -1.11e-5)):
         np.testing.assert_allclose(ms.grad(op)(Tensor([300.0], ms.float16)).asnumpy(), slope, rtol=1e-2)
+    for size in (300.0, 2e-4):
+        slope = ms.grad(ops.atan2)(*[Tensor([size], ms.float16)] * 2).asnumpy()
+        np.testing.assert_allclose(slope, 0.5 / size, rtol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [ms.float16, ms.float32], ids=str)

@@ -56,12 +56,13 @@ def _atan2(x, y):
 
 @_atan2.defjvp
 def _atan2_jvp(primals, tangents):
-    # Of (0, 0) the slopes are 0, in jax NaN.
-    (x, y), (dx, dy) = primals, tangents
+    # Of (0, 0) the slopes are 0, in jax NaN. Float16 can't hold the squares.
+    out, wide = _atan2(*primals), jnp.promote_types(primals[0].dtype, jnp.float32)
+    x, y, dx, dy = (v.astype(wide) for v in (*primals, *tangents))
     square = x * x + y * y
     zero = square == 0
-    share = jnp.where(zero, 0, 1 / jnp.where(zero, 1, square)).astype(square.dtype)
-    return _atan2(x, y), y * share * dx - x * share * dy
+    share = jnp.where(zero, 0, 1 / jnp.where(zero, 1, square)).astype(wide)
+    return out, (y * share * dx - x * share * dy).astype(out.dtype)
 
 
 atan2: BinaryOperator = binary(
