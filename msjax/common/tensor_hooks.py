@@ -75,8 +75,7 @@ class HookList:
         VERSION.changed()
 
     def _tell_copies(self):
-        parameter = None if self.parameter is None else self.parameter()
-        if parameter is None:
+        if self.parameter is None or (parameter := self.parameter()) is None:
             return
         if self.hooks:
             parameter._metadata[_IN_METADATA] = _OfCopies(self)
@@ -175,8 +174,7 @@ class _OfCopies:
 
 def _share_hooks(parameter):
     """Give the copy of a Parameter its hooks. Where jax differentiates the copy, its value passes them; once, however often it is copied."""
-    own = parameter._metadata.get(_IN_METADATA)
-    if own is None:
+    if (own := parameter._metadata.get(_IN_METADATA)) is None:
         return
     hooks, value = own.hooks, parameter._value
     parameter._hooks = hooks

@@ -292,9 +292,7 @@ class HookTable:
         return hash(self.key)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
-        if not self:
-            return EMPTY
-        return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
+        return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS}) if self else EMPTY
 
     def __getstate__(self) -> dict[str, Any]:
         return {kind: getattr(self, kind) for kind in KINDS} | {"owner": None}  # a pickled cell is another one

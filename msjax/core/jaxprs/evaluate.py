@@ -64,10 +64,7 @@ def plain(eqns: Sequence[jex.JaxprEqn], needed: Collection[jex.Var]) -> Plain:
 
 
 def walk(
-    closed: jex.ClosedJaxpr,
-    steps: Sequence[Any],
-    args: Sequence[Any],
-    visit: Callable[[Any, list[Any]], Sequence[Any]],
+    closed: jex.ClosedJaxpr, steps: Sequence[Any], args: Sequence[Any], visit: Callable[[Any, list[Any]], Sequence[Any]]
 ) -> list[Any]:
     """The results of a jaxpr, evaluated step by step.
 

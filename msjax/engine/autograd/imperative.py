@@ -236,8 +236,7 @@ def retain_grad(self: Tensor) -> None:
         [1. 1.] [0.5 0.5]
     """
     if not _requires_grad(self):
-        # A program that is compiled without a gradient has none to keep: the code runs in PyNative mode.
-        kind = NotImplementedError if STATE.msjax_compiles() else RuntimeError
+        kind = NotImplementedError if STATE.msjax_compiles() else RuntimeError  # the code then runs in PyNative mode
         raise kind("retain_grad() was called on a Tensor that requires no gradient.")
     if self._retains or _is_leaf(self):
         return

@@ -75,10 +75,7 @@ def recompute(
 
 
 def call_recomputed(
-    block: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    context_fn: Callable[[], TwoContexts] | None = None,
+    block: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context_fn: Callable[[], TwoContexts] | None = None
 ) -> Any:
     """`recompute` after its checks; `Cell.recompute` uses it too."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()

@@ -356,9 +356,7 @@ def _put(root, steps, operands, new, detached, alike=False):
             f"{root.shape}, since it\nwas expanded. Ways out: write to the base, or to a copy: y = y.copy(), then y[...] = 0."
         )
     with STATE.swap(
-        cast=None,
-        recording=STATE.recording and not detached,
-        stopped=jax_slots.trace_state() if detached else STATE.stopped,
+        cast=None, recording=STATE.recording and not detached, stopped=jax_slots.trace_state() if detached else STATE.stopped
     ):
         if steps or not isinstance(new, Tensor) or new._value.dtype != root._value.dtype:
             update(root, lambda: apply(_WRITE, (root, new, *operands), (steps,)))

@@ -184,12 +184,7 @@ class SignatureCache:
     """
 
     def __init__(
-        self,
-        fn: Any,
-        cache: ProgramCache,
-        key: Any,
-        description: str | None = None,
-        programs: dict[Any, Any] | None = None,
+        self, fn: Any, cache: ProgramCache, key: Any, description: str | None = None, programs: dict[Any, Any] | None = None
     ):
         self._name, self._key = cache.name, key
         self.programs = ProgramCache(lambda _: fn, cache.jit, description=description)

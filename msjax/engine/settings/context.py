@@ -263,8 +263,7 @@ def _set_device_target(value, device_id: int | None = None):
             jax.config.update("jax_default_device", jax.local_devices(backend=backend)[device_id])
     except (RuntimeError, IndexError):
         warnings.warn(
-            f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.",
-            stacklevel=4,
+            f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.", stacklevel=4
         )
     SETTINGS.device_target, SETTINGS.device_id = value, device_id
 
