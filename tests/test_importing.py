@@ -77,6 +77,24 @@ def test_python_without_docstrings_can_import_it():
     assert subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True).stdout == "1.0 False\n"
 
 
+@pytest.mark.long
+def test_cells_are_compiled_without_what_only_unix_has():
+    code = """
+import signal, sys
+import jax, flax.nnx
+import os
+for name in ("register_at_fork", "fork", "getuid"):
+    delattr(os, name)
+del signal.SIGUSR1, signal.SIGKILL
+sys.modules.update(dict.fromkeys(("fcntl", "resource", "pwd", "termios")))
+import msjax as ms
+net = ms.nn.Dense(2, 3)
+net.register_forward_hook(lambda cell, inputs, output: print("hook"))
+print(ms.jit(net)(ms.ops.ones((1, 2))).shape)
+"""
+    assert run(code).split() == ["hook", "(1,", "3)"]
+
+
 @pytest.mark.parametrize("module", [nn, ops])
 def test_what_isnt_offered_is_said_in_both_ways_of_asking(module):
     name = module.__name__.replace("msjax", "mindspore")

@@ -47,7 +47,8 @@ class ProgramStore:
         self._pending: list[tuple[str, jax.stages.Compiled, Any, Any]] = []  # path, program, function, its metadata
         self._waits_for_exit = False
         self.unusable: bool = False
-        os.register_at_fork(after_in_child=self._pending.clear)
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._pending.clear)
 
     def folder(self) -> str:
         """The folder of the files; "" if nothing is stored."""
