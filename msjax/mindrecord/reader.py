@@ -18,8 +18,17 @@ from msjax.mindrecord import format
 
 # What reading meets in bytes that are no MindRecord file's. msgpack's own errors are of these, too.
 _DAMAGED = (
-    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error, MemoryError, OverflowError, BufferError,
-)  # fmt: skip
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    sqlite3.Error,
+    MemoryError,
+    OverflowError,
+    BufferError,
+)
 
 
 class MindRecordFile:

@@ -12,9 +12,12 @@ from msjax.serialization.formats import FORMATS
 
 
 def ckpt_to_safetensors(
-    file_path: str, save_path: str | None = None, name_map: dict[str, Any] | None = None,
-    file_name_regex: str | None = None, processes_num: int = 1,
-) -> None:  # fmt: skip
+    file_path: str,
+    save_path: str | None = None,
+    name_map: dict[str, Any] | None = None,
+    file_name_regex: str | None = None,
+    processes_num: int = 1,
+) -> None:
     """Convert .ckpt files to .safetensors files.
 
     Args:

@@ -98,9 +98,14 @@ class Model:
     # ---- training
 
     def train(
-        self, epoch: int, train_dataset: Any, callbacks: Callback | list[Any] | None = None,
-        dataset_sink_mode: bool = False, sink_size: int = -1, initial_epoch: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        epoch: int,
+        train_dataset: Any,
+        callbacks: Callback | list[Any] | None = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
         """Train the network.
 
         Args:

@@ -80,9 +80,16 @@ class SummaryRecord:
     """
 
     def __init__(
-        self, log_dir: str, file_prefix: str = "events", file_suffix: str = "_MS", num_process: int = 32,
-        network: Any = None, max_file_size: int | None = None, raise_exception: bool = False, export_options: Any = None,
-    ):  # fmt: skip
+        self,
+        log_dir: str,
+        file_prefix: str = "events",
+        file_suffix: str = "_MS",
+        num_process: int = 32,
+        network: Any = None,
+        max_file_size: int | None = None,
+        raise_exception: bool = False,
+        export_options: Any = None,
+    ):
         check_value(log_dir, check_str(log_dir, "log_dir", "SummaryRecord"), "not be empty", "log_dir", "SummaryRecord")
         self._raise = check_bool(raise_exception, "raise_exception", "SummaryRecord")
         check_value(max_file_size, max_file_size is None or max_file_size > 0, "be positive", "max_file_size", "SummaryRecord")
@@ -201,11 +208,17 @@ class SummaryCollector(Callback):
     """
 
     def __init__(
-        self, summary_dir: str, collect_freq: int = 10, num_process: int = 32,
-        collect_specified_data: dict[str, Any] | None = None, keep_default_action: bool = True,
-        custom_lineage_data: Any = None, collect_tensor_freq: int | None = None, max_file_size: int | None = None,
+        self,
+        summary_dir: str,
+        collect_freq: int = 10,
+        num_process: int = 32,
+        collect_specified_data: dict[str, Any] | None = None,
+        keep_default_action: bool = True,
+        custom_lineage_data: Any = None,
+        collect_tensor_freq: int | None = None,
+        max_file_size: int | None = None,
         export_options: Any = None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         who = "SummaryCollector"
         chosen = {} if collect_specified_data is None else check_type(collect_specified_data, dict, "collect_specified_data", who)

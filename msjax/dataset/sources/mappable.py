@@ -41,9 +41,15 @@ class MappableDataset(Dataset):
     _conflict: type[Any] = RuntimeError
 
     def __init__(
-        self, num_samples: int | None, shuffle: bool | None, sampler: Sampler | Iterable[int] | None, num_shards: int | None,
-        shard_id: int | None, num_parallel_workers: int | None, python_multiprocessing: bool = False,
-    ):  # fmt: skip
+        self,
+        num_samples: int | None,
+        shuffle: bool | None,
+        sampler: Sampler | Iterable[int] | None,
+        num_shards: int | None,
+        shard_id: int | None,
+        num_parallel_workers: int | None,
+        python_multiprocessing: bool = False,
+    ):
         who = type(self).__name__
         self._workers, self._processes = check_pool(num_parallel_workers, python_multiprocessing, who)
         if num_samples is not None:

@@ -45,12 +45,19 @@ class MindDataset(MappableDataset):
     """
 
     def __init__(
-        self, dataset_files: str | Sequence[str], columns_list: list[str] | None = None,
-        num_parallel_workers: int | None = None, shuffle: bool | Shuffle | None = None, num_shards: int | None = None,
-        shard_id: int | None = None, sampler: Sampler | Iterable[int] | None = None,
-        padded_sample: dict[str, Any] | None = None, num_padded: int | None = None, num_samples: int | None = None,
+        self,
+        dataset_files: str | Sequence[str],
+        columns_list: list[str] | None = None,
+        num_parallel_workers: int | None = None,
+        shuffle: bool | Shuffle | None = None,
+        num_shards: int | None = None,
+        shard_id: int | None = None,
+        sampler: Sampler | Iterable[int] | None = None,
+        padded_sample: dict[str, Any] | None = None,
+        num_padded: int | None = None,
+        num_samples: int | None = None,
         cache: None = None,
-    ):  # fmt: skip
+    ):
         who = "MindDataset"
         if cache is not None:
             raise NotImplementedError("For 'MindDataset', 'cache' should be None: msjax has no cache server.")

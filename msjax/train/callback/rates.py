@@ -67,9 +67,15 @@ class EarlyStopping(_Watching):
     """
 
     def __init__(
-        self, monitor: str = "eval_loss", min_delta: float = 0, patience: int = 0, verbose: bool = False,
-        mode: str = "auto", baseline: float | None = None, restore_best_weights: bool = False,
-    ):  # fmt: skip
+        self,
+        monitor: str = "eval_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: bool = False,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
+    ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         check_kind(baseline, baseline is None or isinstance(baseline, (int, float)), "be a number", "baseline", "EarlyStopping")
         check_bool(restore_best_weights, "restore_best_weights", "EarlyStopping")
@@ -139,9 +145,16 @@ class ReduceLROnPlateau(_Watching):
     """
 
     def __init__(
-        self, monitor: str = "eval_loss", factor: float = 0.1, patience: int = 10, verbose: bool = False,
-        mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0, min_lr: float = 0,
-    ):  # fmt: skip
+        self,
+        monitor: str = "eval_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0,
+    ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         fits = isinstance(factor, float) and 0 < factor < 1
         check_value(factor, fits, "be a float between 0 and 1", "factor", "ReduceLROnPlateau")
