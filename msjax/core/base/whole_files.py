@@ -37,7 +37,7 @@ class FileBeside:
 
     def drop(self, error: BaseException) -> None:
         """Remove it, after an error, which names the file; it may have taken the other's place already."""
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = self._target
         with contextlib.suppress(OSError):
             self.file.close()  # what was not written yet may not fit on the disk
