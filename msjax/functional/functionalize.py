@@ -221,7 +221,7 @@ def pure_apply(net: Cell, forward: Callable[..., Any], on_tape: bool = True) -> 
             no gradient from outside goes.
     """
 
-    def apply(params, buffers, *args, **kwargs):
+    def apply(params=None, buffers=None, *args, **kwargs):
         WORKER.raise_pending()
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
@@ -286,7 +286,7 @@ def state_of(net: Cell) -> tuple[dict[Any, Any], dict[Any, Any]]:
 
 def _matched(given, variables, what):
     if not isinstance(given, dict):
-        raise TypeError(f"For a functionalized network, '{what}' should be a dict of arrays, but got {describe(given)}.")
+        raise TypeError(f"A functionalized network takes '{what}', a dict, before its inputs, but got {describe(given)}.")
     if given.keys() != variables.keys():
         lacking, unknown = sorted(variables.keys() - given.keys()), sorted(given.keys() - variables.keys())
         raise ValueError(

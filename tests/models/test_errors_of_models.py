@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-from msjax import hooks, tools
+from msjax import hooks, nn, tools
 
 X = jnp.ones((1, 2), "float32")
 
@@ -147,6 +147,12 @@ def test_a_linen_module_without_variables():
     linen = pytest.importorskip("flax.linen")
     with pytest.raises(TypeError, match=r"of the linen module Dense should be its variables, as \{'params': ...\}"):
         hooks.capture(linen.Dense(2), "*")(X)
+
+
+@pytest.mark.parametrize("args", [(), (X,), (X, X)])
+def test_a_cell_without_its_parameters(args):
+    with pytest.raises(TypeError, match="A functionalized network takes 'params', a dict, before its inputs, but got"):
+        hooks.capture(nn.Dense(2, 3))(*args)
 
 
 def test_an_axis_that_is_no_number(model):
