@@ -266,3 +266,30 @@ def test_weights_that_an_nnx_module_no_longer_has_go():
         linear.kernel[...] = linear.kernel[...] * 2
     gc.collect()
     assert [weights() is None for weights in earlier[:2]] == [True, True]
+
+
+def test_other_weights_of_an_nnx_module_need_no_other_program():
+    traced = []
+
+    class Scaled(nnx.Module):
+        def __init__(self):
+            self.weight, self.times, self.key = nnx.Param(jnp.ones(2)), nnx.Variable(2), nnx.Variable(jax.random.key(0))
+
+        def __call__(self, x):
+            traced.append(1)
+            return x * self.weight * self.times.get_value() + jax.random.bernoulli(self.key.get_value(), 0.0, (2,))
+
+    model, x = Scaled(), Tensor([1.0, 2.0])
+    lifted = ms.from_jax(model)
+    gradient, found = ms.grad(lifted), []
+    for weight in (1.0, 2.0, 3.0):
+        model.weight[...] = jnp.full(2, weight)
+        found.append((lifted(x).tolist(), gradient(x).tolist()))
+        if weight == 1.0:
+            traced.clear()
+    assert found == [([2 * w, 4 * w], [2 * w, 2 * w]) for w in (1.0, 2.0, 3.0)] and not traced
+    model.times.set_value(5)
+    assert lifted(x).tolist() == [15.0, 30.0]
+    model.weight = nnx.Param(jnp.full(2, 7.0))
+    assert lifted(x).tolist() == [35.0, 70.0]
+    assert model.weight.get_value().tolist() == [7.0, 7.0]

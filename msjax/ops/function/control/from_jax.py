@@ -13,6 +13,7 @@ from msjax.common.tensor import is_tensor
 from msjax.common.tensor_values import TENSORS
 from msjax.core.base.arrays import is_tracer
 from msjax.core.base.errors import callable_name, check_function
+from msjax.core.base.flax_slots import RAW_VALUE
 from msjax.core.base.weak import identity
 from msjax.core.door import ACTIVITY, VERSION
 from msjax.engine.autograd.op import Op, apply
@@ -26,19 +27,15 @@ class _Known:
 
     Attributes:
         structures: {key of the call: (structure of what it has returned, numbers of the Tensors that it has written to)}.
-        op: the operator, whose programs hold the weights of nnx modules.
-        weights: the identities of these.
     """
 
-    __slots__ = ("_fn", "_hooks", "_version", "op", "structures", "weights")
+    __slots__ = ("_fn", "_hooks", "_version", "structures")
 
     def __init__(self, fn: Callable[..., Any]):
         self.structures: dict[Any, Any] = {}
         self._fn = fn
         self._hooks: tuple[Any, ...] | None = None
         self._version = VERSION.n
-        self.op: Any = None
-        self.weights: list[Any] | None = None
 
     def hooks(self) -> tuple[Any, ...] | None:
         """The hooks of the modules that the function calls, since a program has those with which it was traced; None if it calls none, and
@@ -79,7 +76,7 @@ def from_jax(
     known = _Known(fn)
 
     def flat(*operands):
-        *leaves, treedef, static_args, static_kwargs, reached, key = operands
+        *leaves, treedef, static_args, static_kwargs, reached, _, key = operands
         args, kwargs = jax.tree.unflatten(treedef, leaves[: len(leaves) - len(reached)])
         args = list(args)
         for i, value in static_args:
@@ -91,7 +88,8 @@ def from_jax(
         return (*out, *new.values())
 
     name = getattr(fn, "__name__", type(fn).__name__)
-    made_of = name, getattr(fn, "__code__", type(fn))  # code that lifts a function each time that it runs means the same operator
+    # Code that lifts a function each time that it runs means the same operator.
+    op = Op(name, flat, int_grad=False, runs_cells=True, made_of=(name, getattr(fn, "__code__", type(fn))))
 
     @functools.wraps(fn, updated=())
     def lifted(*args, **kwargs):
@@ -100,14 +98,14 @@ def from_jax(
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
-        weights: list[Any] = []
-        tensors = captured(fn, weights)
-        if weights != known.weights:
-            known.weights, known.op = weights, Op(name, flat, int_grad=False, runs_cells=True, made_of=made_of)
-        reached = Reached(tensors)
+        variables: list[Any] = []
+        tensors = captured(fn, variables)
+        weights = [v for v in variables if _is_operand(RAW_VALUE.__get__(v))]
+        fixed = tuple(identity(RAW_VALUE.__get__(v)) for v in variables if not _is_operand(RAW_VALUE.__get__(v)))
+        reached = Reached(tensors, weights)
         key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks())
-        operands = STATE.delivery.before_loop(TENSORS, [*leaves, *tensors])
-        out = apply(known.op, operands, (treedef, static_args, static_kwargs, reached, key))
+        operands = [*STATE.delivery.before_loop(TENSORS, [*leaves, *tensors]), *map(RAW_VALUE.__get__, weights)]
+        out = apply(op, operands, (treedef, static_args, static_kwargs, reached, fixed, key))
         if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and not any(is_tracer(v._value) for v in out):
@@ -118,6 +116,10 @@ def from_jax(
         return jax.tree.unflatten(structure, list(out[: len(out) - len(written)]))
 
     return lifted
+
+
+def _is_operand(value: Any) -> bool:
+    return isinstance(value, jax.Array) and not jax.numpy.issubdtype(value.dtype, jax.dtypes.extended)
 
 
 def _hooks_within(fn: Any) -> tuple[Any, ...] | None:

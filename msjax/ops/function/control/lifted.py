@@ -28,13 +28,13 @@ from msjax.engine.autograd.op import Op, apply
 _DEPTH = 6  # steps from a function to the objects and containers that are looked into
 
 
-def captured(fn: Callable[..., Any], weights: list[Any] | None = None) -> list[Tensor]:
-    """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects. Identities of the
-    arrays that nnx modules hold join `weights`."""
+def captured(fn: Callable[..., Any], variables: list[Any] | None = None) -> list[Tensor]:
+    """The Tensors that a function uses besides its arguments: through closures, globals, cells and the user's own objects. The variables of
+    nnx modules there join `variables`."""
     found: dict[int, Any] = {}
     _visit(fn, 0, found, set())
-    if weights is not None:
-        weights += [identity(value) for value in found.values() if not isinstance(value, Tensor)]
+    if variables is not None:
+        variables += [value for value in found.values() if not isinstance(value, Tensor)]
     return [value for value in found.values() if isinstance(value, Tensor)]
 
 
@@ -67,7 +67,7 @@ def _visit(value, depth, found, seen):
             seen.add(id(cell))
             _visit_all([*vars(cell).values(), *_own_classes(cell)], depth, found, seen)
     elif isinstance(value, nnx.Variable):
-        found[id(value)] = RAW_VALUE.__get__(value)
+        found[id(value)] = value
     elif isinstance(value, nnx.Pytree):
         _visit_all([*vars(value).values(), *_own_classes(value)], depth, found, seen)
     elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
@@ -87,13 +87,14 @@ def _own_classes(value):
 
 
 class Reached:
-    """Tensors that a function uses besides its arguments, not kept alive: a static value of the operator that runs it, equal for the same Tensors."""
+    """Tensors that a function uses besides its arguments, not kept alive, and variables of nnx modules: a static value of the operator that
+    runs it, equal for the same ones."""
 
-    __slots__ = ("_key", "_tensors")
+    __slots__ = ("_key", "_tensors", "_variables")
 
-    def __init__(self, tensors: Sequence[Tensor]):
-        self._key = tuple(map(identity, tensors))
-        self._tensors = [weakref.ref(t) for t in tensors]
+    def __init__(self, tensors: Sequence[Tensor], variables: Sequence[nnx.Variable[Any]] = ()):
+        self._key = tuple(map(identity, (*tensors, *variables)))
+        self._tensors, self._variables = [weakref.ref(t) for t in tensors], tuple(variables)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reached) and other._key == self._key
@@ -102,24 +103,30 @@ class Reached:
         return hash(self._key)
 
     def __len__(self) -> int:
-        return len(self._tensors)
+        return len(self._key)
 
     @contextmanager
     def holding(self, values: Sequence[JaxArray]) -> Iterator[Callable[[], dict[int, JaxArray]]]:
-        """The Tensors have other values, and nothing is recorded of what is recorded outside: jax differentiates what runs here.
+        """Tensors and variables have other values, and nothing is recorded of what is recorded outside: jax differentiates what runs here.
 
         Gives a function that returns {number of a Tensor: its value} of those that were written to meanwhile.
         """
         tensors = [t for ref in self._tensors if (t := ref()) is not None]
+        variables = self._variables
+        before = [RAW_VALUE.__get__(v) for v in variables]
         scope = Scope(None, None, STATE.scope.root if STATE.recording else None)
         with Held(tensors, values), STATE.swap(scope=scope):
             for tensor in tensors:
                 tensor._node = None
             held = [t._value for t in tensors]
             try:
+                for variable, value in zip(variables, values[len(tensors) :]):
+                    RAW_VALUE.__set__(variable, value)
                 yield lambda: {i: t._value for i, (t, value) in enumerate(zip(tensors, held)) if t._value is not value}
             finally:
                 scope.open = False
+                for variable, value in zip(variables, before):
+                    RAW_VALUE.__set__(variable, value)
 
 
 class Lifted:
