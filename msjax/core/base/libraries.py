@@ -21,7 +21,19 @@ COMPUTING = ("jax", "jaxlib", "numpy", "ml_dtypes", "opt_einsum", "scipy")
 # What models and their training are made of. Their objects hold what is the user's: weights, settings, functions.
 FRAMEWORKS = ("flax", "equinox", "haiku", "optax", "orbax", "chex", "jaxtyping", "wadler_lindig", "msjax", "mindspore")
 
-_OTHERS = "torch matplotlib pandas PIL tqdm rich IPython ipykernel pytest _pytest typing_extensions".split()
+_OTHERS = (
+    "torch",
+    "matplotlib",
+    "pandas",
+    "PIL",
+    "tqdm",
+    "rich",
+    "IPython",
+    "ipykernel",
+    "pytest",
+    "_pytest",
+    "typing_extensions",
+)
 
 _LIBRARIES = sys.stdlib_module_names.union(COMPUTING, FRAMEWORKS, _OTHERS) - {"__main__"}
 

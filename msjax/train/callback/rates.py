@@ -16,7 +16,16 @@ from msjax.core.base.errors import describe
 from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 # The names by which mode "auto" tells measures of which less is better.
-_LESS_IS_BETTER = "eval_loss hausdorff_distance loss mae mean_surface_distance mse perplexity root_mean_square_distance".split()
+_LESS_IS_BETTER = (
+    "eval_loss",
+    "hausdorff_distance",
+    "loss",
+    "mae",
+    "mean_surface_distance",
+    "mse",
+    "perplexity",
+    "root_mean_square_distance",
+)
 
 
 class _Watching(Callback):
