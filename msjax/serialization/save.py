@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -72,11 +73,14 @@ def save_checkpoint(
     entries |= _appended(append_dict)
     if not ckpt_file_name.endswith("." + format):
         ckpt_file_name += "." + format
+    path = os.path.realpath(ckpt_file_name)
     for earlier in list(_WRITERS):
-        earlier.join()  # of two files of one name the later one stays
+        if earlier.path == path:
+            earlier.join()  # of two files of one name the later one stays
     if async_save:
         # jax arrays are immutable, so a later training step does not change what is being written.
         writer = _Writer(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
+        writer.path = path
         writer.start()
         with _LOCK:
             _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
@@ -95,6 +99,7 @@ def async_ckpt_thread_status() -> bool:
 
 
 class _Writer(threading.Thread):
+    path: str = ""
     error: BaseException | None = None
 
     def run(self) -> None:
