@@ -28,8 +28,9 @@ def save(self: Dataset, file_name: str, num_files: int = 1, file_type: str = "mi
         [1, 2]
     """
     check_one_of(file_type, ("mindrecord",), "file_type", "save")
-    names, writer = [re.sub(r"[^0-9a-zA-Z_]", "_", name) for name in self.get_col_names()], None
-    check_value(self.get_col_names(), len({*names}) == len(names), "differ by letters, digits and '_'", "the columns", "save")
+    columns, writer = self.get_col_names(), None
+    names = [re.sub(r"[^0-9a-zA-Z_]", "_", column) for column in columns]
+    check_value(columns, len({*names}) == len(names), "differ by letters, digits and '_'", "the columns", "save")
     for row in self.create_tuple_iterator(num_epochs=1, output_numpy=True):
         if writer is None:
             fields = {name: _field(value, name) for name, value in zip(names, row)}

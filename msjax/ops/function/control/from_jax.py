@@ -100,11 +100,12 @@ def from_jax(
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         variables: list[Any] = []
         tensors = captured(fn, variables)
-        weights = [v for v in variables if _is_operand(RAW_VALUE.__get__(v))]
-        fixed = tuple(identity(RAW_VALUE.__get__(v)) for v in variables if not _is_operand(RAW_VALUE.__get__(v)))
-        reached = Reached(tensors, weights)
+        found = [(variable, RAW_VALUE.__get__(variable)) for variable in variables]
+        weights = [(variable, value) for variable, value in found if _is_operand(value)]
+        fixed = tuple(identity(value) for _, value in found if not _is_operand(value))
+        reached = Reached(tensors, [variable for variable, _ in weights])
         key = (treedef, static_args, static_kwargs, shapes, reached, known.hooks())
-        operands = [*STATE.delivery.before_loop(TENSORS, [*leaves, *tensors]), *map(RAW_VALUE.__get__, weights)]
+        operands = [*STATE.delivery.before_loop(TENSORS, [*leaves, *tensors]), *(value for _, value in weights)]
         out = apply(op, operands, (treedef, static_args, static_kwargs, reached, fixed, key))
         if key not in known.structures:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
