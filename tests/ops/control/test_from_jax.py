@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from flax.errors import TraceContextError
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn
@@ -293,3 +294,15 @@ def test_other_weights_of_an_nnx_module_need_no_other_program():
     model.weight = nnx.Param(jnp.full(2, 7.0))
     assert lifted(x).tolist() == [35.0, 70.0]
     assert model.weight.get_value().tolist() == [7.0, 7.0]
+
+
+def test_modules_of_nnx_that_write_to_their_variables_are_refused_with_what_to_do():
+    x = ms.Tensor(np.ones((2, 3), np.float32))
+    for module in nnx.BatchNorm(3, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(0)):
+        with pytest.raises(TraceContextError) as raised:
+            ms.from_jax(module)(x)
+        assert raised.value.__notes__[0] == (
+            f"{type(module).__name__} writes to variables of nnx, as layers do in training: `ms.from_jax` takes it as it is in `module.eval()`"
+        )
+        module.eval()
+        assert ms.from_jax(module)(x).shape == (2, 3)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from flax.errors import TraceContextError
 
 from msjax.common.run_state import STATE
 from msjax.common.tensor import is_tensor
@@ -62,6 +63,7 @@ def from_jax(
 
     Raises:
         TypeError: `fn` is not callable.
+        flax.errors.TraceContextError: a call writes to variables of nnx, as BatchNorm and Dropout do in training.
 
     Example:
         >>> import jax
@@ -82,7 +84,13 @@ def from_jax(
         for i, value in static_args:
             args.insert(i, value)
         with reached.holding(leaves[len(leaves) - len(reached) :]) as written:
-            out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
+            try:
+                out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
+            except TraceContextError as error:
+                error.add_note(
+                    f"{name} writes to variables of nnx, as layers do in training: `ms.from_jax` takes it as it is in `module.eval()`"
+                )
+                raise
             new = written()
         known.structures[key] = tree, tuple(new)
         return (*out, *new.values())
