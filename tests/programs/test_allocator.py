@@ -51,4 +51,5 @@ def test_programs_with_cells_keep_temporary_memory_and_hooks_alone_leave_the_all
 def test_what_somebody_else_has_set_stays():
     assert printed(ASK, MSJAX_KEEP_MEMORY="0") == "given back (MSJAX_KEEP_MEMORY=0)"
     assert printed(ASK, MALLOC_TRIM_THRESHOLD_="100000") == "as MALLOC_TRIM_THRESHOLD_ says"
-    assert printed(ASK, MALLOC_ARENA_MAX="1") == "kept"
+    assert printed(ASK, GLIBC_TUNABLES="glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1") == "as GLIBC_TUNABLES says"
+    assert printed(ASK, GLIBC_TUNABLES="glibc.malloc.hugetlb=1") == "kept"
