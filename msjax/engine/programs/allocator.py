@@ -4,8 +4,8 @@ XLA for CPUs takes the temporary memory of a program with malloc at each call an
 system for it and `free` gives it back, so that each call maps, zeroes and unmaps all of it: some 14,000 page faults and a fifth of the
 time of a ResNet-18 step with 8 images of 64x64. With freed memory kept, there are none; a process is 1 to 38 % larger.
 
-Each thread takes memory from an arena of its own, as without these settings. In a process with one arena, XLA's threads wait for one another's
-calls of malloc: a step of LeNet-5 with one image takes 1.4 times as long, MobileNetV3-small with 8 images 1.5 times. But in arenas other than the first,
+Threads share eight arenas, of which each keeps what it once had. In a process with one, XLA's threads wait for one another's calls of malloc: a step of
+LeNet-5 with one image takes 1.4 times as long, MobileNetV3-small with 8 images 1.5 times. But in arenas other than the first,
 glibc maps blocks of more than 64 MB whatever the limits are. Huge pages make that cheap, and only the environment that Python is started with can ask for
 them (GLIBC_TUNABLES=glibc.malloc.hugetlb=1): an LSTM whose step has 120 MB of temporary memory takes 0.8 of the time with them.
 """
@@ -17,7 +17,7 @@ import functools
 import os
 
 # mallopt's numbers, of glibc's malloc.h.
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8
 _LARGEST = (1 << 31) - 1
 # glibc gives a whole heap of an arena, of 64 MB, back to the system unless there is to be as much room behind the last block.
 _HEAP = 1 << 26
@@ -47,5 +47,5 @@ def keep_freed_memory() -> str:
         libc.gnu_get_libc_version  # noqa: B018
     except (OSError, AttributeError):
         return "given back (the C library is not glibc)"
-    settings = (_MMAP_THRESHOLD, 1 << 30), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _HEAP)
+    settings = (_MMAP_THRESHOLD, 1 << 30), (_TRIM_THRESHOLD, _LARGEST), (_TOP_PAD, _HEAP), (_ARENA_MAX, 8)
     return "kept" if all(libc.mallopt(*setting) for setting in settings) else "given back (glibc refuses the settings)"
