@@ -26,6 +26,7 @@ if "--quick" in sys.argv:
 import jax
 import numpy as np
 
+import msjax as ms
 from tests.bench import small
 from tests.bench.contenders import CONTENDERS, make
 from tests.bench.data import CASES, NAMED, SHORT
@@ -110,6 +111,8 @@ def start(case, rows, others, count):
 
 def steps(case, rows, repeats, others, table):
     """Compare and time the training steps of one case."""
+    # Otherwise the first repetitions of a large network time the program that runs until the optimized one is compiled.
+    ms.set_deterministic(True)
     running, missing = start(case, rows, others, CHECKED)
     counts = {}
     for name, (contender, _) in running.items():
