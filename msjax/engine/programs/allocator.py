@@ -5,9 +5,9 @@ system for it and `free` gives it back, so that each call maps, zeroes and unmap
 time of a ResNet-18 step with 8 images of 64x64. With freed memory kept, there are none; a process is 1 to 38 % larger.
 
 Threads share eight arenas, of which each keeps what it once had. In a process with one, XLA's threads wait for one another's calls of malloc: a step of
-LeNet-5 with one image takes 1.4 times as long, MobileNetV3-small with 8 images 1.5 times. But in arenas other than the first,
-glibc maps blocks of more than 64 MB whatever the limits are. Huge pages make that cheap, and only the environment that Python is started with can ask for
-them (GLIBC_TUNABLES=glibc.malloc.hugetlb=1): an LSTM whose step has 120 MB of temporary memory takes 0.8 of the time with them.
+LeNet-5 with one image takes 1.3 times as long (1.4 in PyNative mode), one of MobileNetV3-small with 8 images 1.2 times. But in arenas other than the
+first, glibc maps blocks of about 64 MB and more whatever the limits are. Huge pages make that cheap, and only the environment that Python is started with
+can ask for them (GLIBC_TUNABLES=glibc.malloc.hugetlb=1): an LSTM whose step has 120 MB of temporary memory takes 0.8 of the time with them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def keep_freed_memory() -> str:
     own = [name for name in os.environ if name.startswith("MALLOC_")]
     if "glibc.malloc." in os.environ.get("GLIBC_TUNABLES", "").replace("glibc.malloc.hugetlb", ""):
         own.append("GLIBC_TUNABLES")
-    if own or "malloc" in os.environ.get("LD_PRELOAD", ""):
-        return f"as {own[0] if own else 'LD_PRELOAD'} says"
+    if "malloc" in os.environ.get("LD_PRELOAD", ""):
+        own.append("LD_PRELOAD")
+    if own:
+        return f"as {own[0]} says"
     try:
         libc = ctypes.CDLL(None)
         libc.gnu_get_libc_version  # noqa: B018
